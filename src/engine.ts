@@ -1,0 +1,223 @@
+/** The public interface of a running model. `createEngine` (src/engines/local.ts) makes one. */
+
+import type { AprErrorCode } from './errors.ts';
+
+/** `auto` takes the fastest present one; every other name is that backend or an error, never a fallback. */
+export type BackendName = 'auto' | 'cpu' | 'reference' | 'cuda' | 'wgpu';
+
+/** Which instructions the matrix kernels use: baseline SIMD, relaxed SIMD, or none (the reference backend). */
+export type KernelVariant = 'simd' | 'relaxed' | 'scalar';
+
+export interface LoadProgress {
+  /** Bytes of weights in place so far. */
+  readonly loadedBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface EngineOptions {
+  /** Default `auto`. */
+  backend?: BackendName;
+  /** Kernel threads, 1 to 256. Default: the machine's available parallelism. */
+  threads?: number;
+  /** Positions of the KV cache. Default: the file's context length, at most 4,096; 0 means the file's. */
+  contextLength?: number;
+  /** Forces a kernel build; default: relaxed where the runtime accepts it without a flag. */
+  kernel?: 'simd' | 'relaxed';
+  /** False runs in this thread on plain memory, as on platforms without SharedArrayBuffer. Default true. */
+  shared?: boolean;
+  onProgress?: (progress: LoadProgress) => void;
+  /** Aborts loading. */
+  signal?: AbortSignal;
+}
+
+/** What the file is and how the engine runs it. */
+export interface EngineInfo {
+  /** The source as it was given. */
+  readonly model: string;
+  /** `general.name`, or the file's base name. */
+  readonly name: string;
+  readonly format: 'gguf';
+  readonly architecture: string;
+  readonly parameterCount: number;
+  readonly layerCount: number;
+  readonly embeddingLength: number;
+  readonly headCount: number;
+  readonly headCountKv: number;
+  readonly expertCount: number;
+  readonly vocabularySize: number;
+  /** Context length that the model was trained for. */
+  readonly trainedContextLength: number;
+  /** Positions of this engine's KV cache. */
+  readonly contextLength: number;
+  /** Tensor type name to number of tensors. */
+  readonly tensorTypes: Readonly<Record<string, number>>;
+  /** True when the file has a chat template, or its architecture a built-in one. */
+  readonly hasChatTemplate: boolean;
+  /** Keys that the file lacks and for which a default of the architecture was taken. */
+  readonly defaults: Readonly<Record<string, number>>;
+  readonly weightBytes: number;
+  readonly kvCacheBytes: number;
+  /** Measured time from `createEngine` to ready. */
+  readonly loadMs: number;
+  readonly backend: BackendInfo;
+}
+
+export interface BackendInfo {
+  readonly requested: BackendName;
+  readonly ran: 'cpu' | 'reference';
+  readonly threads: number;
+  readonly kernel: KernelVariant;
+}
+
+export interface ChatMessage {
+  readonly role: 'system' | 'user' | 'assistant' | (string & {});
+  readonly content: string;
+}
+
+export interface SamplingOptions {
+  /** 0 takes the most probable token. Default 0. */
+  temperature?: number;
+  /** Keep the k most probable tokens; 0 is off. Default 0. */
+  topK?: number;
+  /** Keep the smallest set whose probabilities sum to p; 1 is off. Default 1. */
+  topP?: number;
+  /** Drop tokens less probable than this share of the best one's; 0 is off. Default 0. */
+  minP?: number;
+  /** Same seed, same text. Default: a random one. */
+  seed?: number;
+  /** Divides positive and multiplies negative logits of recent tokens; 1 is off. Default 1. */
+  repeatPenalty?: number;
+  /** How many recent tokens the penalty looks at; 0 none, -1 the whole context. Default 64. */
+  repeatLastN?: number;
+}
+
+export interface GenerateRequest extends SamplingOptions {
+  /** Token ids, or text in which special tokens are recognised and to which BOS is added if the file asks for it. */
+  prompt?: string | readonly number[];
+  /** A conversation, to which the chat template is applied. Exactly one of `prompt` and `messages`. */
+  messages?: readonly ChatMessage[];
+  /** Default 128. */
+  maxTokens?: number;
+  /** Text that ends the answer and is not part of it. */
+  stop?: readonly string[];
+  /** Go on after end-of-generation tokens. */
+  ignoreEos?: boolean;
+  /** Report the K most probable tokens beside each chosen one. Absent: no log-probabilities. */
+  logprobs?: number;
+  /** Ends the generation within one token. */
+  signal?: AbortSignal;
+  /** Looks on at the forward passes; never changes a result. */
+  observer?: PassObserver;
+}
+
+export interface TokenLogprob {
+  readonly token_id: number;
+  readonly text: string;
+  /** Natural logarithm of the soft-max of the raw logits. */
+  readonly logprob: number;
+}
+
+export interface LogprobEntry extends TokenLogprob {
+  readonly top: readonly TokenLogprob[];
+}
+
+export interface Timings {
+  readonly load_ms: number;
+  readonly prefill_ms: number;
+  /** Prompt positions computed in `prefill_ms` (those that the cache already held are not counted) a second. */
+  readonly prefill_tok_per_sec: number;
+  readonly decode_ms: number;
+  /** Decode passes a second; 0 when there was none. */
+  readonly decode_tok_per_sec: number;
+  readonly total_ms: number;
+}
+
+export type StopReason = 'eos' | 'stop' | 'length';
+
+export interface TokenEvent {
+  readonly event: 'token';
+  /** Counts the generated tokens from 0. */
+  readonly index: number;
+  readonly token_id: number;
+  /** Text that this token completes; empty while bytes of a character or of a stop string are outstanding. */
+  readonly text: string;
+  readonly logprob?: LogprobEntry;
+}
+
+export interface FinalEvent {
+  readonly event: 'final';
+  readonly model: string;
+  readonly text: string;
+  /** Generated ids without the end token. */
+  readonly tokens: readonly number[];
+  readonly prompt_tokens: readonly number[];
+  readonly tokens_generated: number;
+  readonly max_tokens: number;
+  readonly stop_reason: StopReason;
+  /** Prompt positions that the KV cache already held from the previous request. */
+  readonly cached_tokens: number;
+  readonly timings: Timings;
+  /** Decode rate, the same as `timings.decode_tok_per_sec`. */
+  readonly tok_per_sec: number;
+  /** Prefill and decode together. */
+  readonly inference_time_ms: number;
+  readonly backend: BackendInfo;
+  readonly logprobs?: readonly LogprobEntry[];
+}
+
+export type GenerateEvent = TokenEvent | FinalEvent;
+
+/** One named activation of one pass, copied out behind the operation that produced it. */
+export interface Tap {
+  /** GGUF-style name, for example `blk.0.attn_norm`. */
+  readonly name: string;
+  readonly layer: number | undefined;
+  /** Values a row, rows. */
+  readonly shape: readonly [number, number];
+  /** Positions of the rows. */
+  readonly positions: readonly number[];
+  readonly values: Float32Array;
+}
+
+export interface PassObserver {
+  /** Whether this activation shall be copied out. */
+  wants(name: string, layer: number | undefined): boolean;
+  onTap(tap: Tap): void;
+}
+
+export interface TokenizeOptions {
+  /** Recognise special tokens written in the text. Default false: text that looks like one stays text. */
+  special?: boolean;
+  /** Add BOS (and EOS) as the file asks for. Default false. */
+  addSpecial?: boolean;
+}
+
+export interface ForwardOptions {
+  /** Logits after every token, not only the last. Default false. */
+  all?: boolean;
+  signal?: AbortSignal;
+  observer?: PassObserver;
+}
+
+export interface Engine {
+  readonly info: EngineInfo;
+  /**
+   * Generates one answer. Requests of one engine run one after the other.
+   * @throws AprError USAGE, CONTEXT_EXCEEDED, TEMPLATE, INFERENCE, ABORTED, DISPOSED
+   */
+  generate(request: GenerateRequest): AsyncIterable<GenerateEvent>;
+  tokenize(text: string, options?: TokenizeOptions): number[];
+  /** Text of these tokens; control tokens are left out unless `special` is set. Invalid UTF-8 becomes U+FFFD. */
+  detokenize(tokens: readonly number[], options?: { special?: boolean }): string;
+  /** The conversation as the model's prompt text, opened for the assistant's answer. */
+  applyChatTemplate(messages: readonly ChatMessage[]): string;
+  /**
+   * Logits of one pass from position 0.
+   * @returns [vocabularySize] after the last token, or [tokens.length × vocabularySize] with `all`
+   */
+  forward(tokens: readonly number[], options?: ForwardOptions): Promise<Float32Array>;
+  /** Releases threads and memory. Pending requests reject with DISPOSED. Idempotent. */
+  dispose(): Promise<void>;
+}
+
+export type { AprErrorCode };

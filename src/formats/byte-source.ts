@@ -1,0 +1,26 @@
+/**
+ * Random access to the bytes of a model file, wherever they are. The platform folders provide implementations
+ * (file, Blob, memory); parsers know this interface only.
+ */
+export interface ByteSource {
+  /** What a message calls this source: the path or URL as the user gave it. */
+  readonly name: string;
+  /** Length in bytes. */
+  readonly size: number;
+  /**
+   * Exactly `length` bytes from `offset`.
+   * @throws AprError BAD_FORMAT when the range ends beyond the source, IO when reading fails
+   */
+  read(offset: number, length: number): Promise<Uint8Array>;
+  /**
+   * How a worker opens the same bytes again, since handles do not cross threads. `memory` bytes should lie in a
+   * SharedArrayBuffer where there is one, or else each worker gets a copy.
+   */
+  readonly locator: SourceLocator;
+  close(): Promise<void>;
+}
+
+export type SourceLocator =
+  | { readonly kind: 'file'; readonly path: string }
+  | { readonly kind: 'blob'; readonly blob: Blob }
+  | { readonly kind: 'memory'; readonly bytes: Uint8Array };

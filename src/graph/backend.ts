@@ -1,0 +1,36 @@
+/** What executes a recorded pass. */
+
+import type { PassObserver } from '../engine.ts';
+import type { Record } from './command.ts';
+
+export interface PassInputs {
+  /** Token ids, one a row. */
+  readonly tokens: Int32Array;
+  /** Position of each row in its sequence. */
+  readonly positions: Int32Array;
+  /** Cache slot of each row. */
+  readonly sequences: Int32Array;
+  /** Rows whose logits are wanted, ascending. */
+  readonly outputRows: Int32Array;
+}
+
+export interface Backend {
+  readonly name: 'cpu' | 'reference';
+  readonly kernel: 'simd' | 'relaxed' | 'scalar';
+  readonly threads: number;
+  /** Tokens of one prefill pass at most. */
+  readonly maxRows: number;
+  /**
+   * Opens for a series of passes: threads come out of their sleep and stay until `end`.
+   * Between `end` and `begin` an idle engine uses no CPU and does not keep the process alive.
+   */
+  begin(): void;
+  end(): Promise<void>;
+  /**
+   * Runs one pass.
+   * @returns logits [outputs × vocabulary], a view that the next pass overwrites
+   * @throws AprError INFERENCE when a worker failed
+   */
+  execute(record: Record, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array>;
+  dispose(): Promise<void>;
+}
