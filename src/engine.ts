@@ -1,6 +1,6 @@
 /** The public interface of a running model. `createEngine` (src/engines/local.ts) makes one. */
 
-import type { AprErrorCode } from './errors.ts';
+import type { PassObserver } from './graph/observer.ts';
 
 /** `auto` takes the fastest present one; every other name is that backend or an error, never a fallback. */
 export type BackendName = 'auto' | 'cpu' | 'reference' | 'cuda' | 'wgpu';
@@ -167,24 +167,6 @@ export interface FinalEvent {
 
 export type GenerateEvent = TokenEvent | FinalEvent;
 
-/** One named activation of one pass, copied out behind the operation that produced it. */
-export interface Tap {
-  /** GGUF-style name, for example `blk.0.attn_norm`. */
-  readonly name: string;
-  readonly layer: number | undefined;
-  /** Values a row, rows. */
-  readonly shape: readonly [number, number];
-  /** Positions of the rows. */
-  readonly positions: readonly number[];
-  readonly values: Float32Array;
-}
-
-export interface PassObserver {
-  /** Whether this activation shall be copied out. */
-  wants(name: string, layer: number | undefined): boolean;
-  onTap(tap: Tap): void;
-}
-
 export interface TokenizeOptions {
   /** Recognise special tokens written in the text. Default false: text that looks like one stays text. */
   special?: boolean;
@@ -220,4 +202,4 @@ export interface Engine {
   dispose(): Promise<void>;
 }
 
-export type { AprErrorCode };
+export type { PassObserver, Tap } from './graph/observer.ts';

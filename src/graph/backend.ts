@@ -1,7 +1,7 @@
 /** What executes a recorded pass. */
 
-import type { PassObserver } from '../engine.ts';
-import type { Record } from './command.ts';
+import type { PassRecord } from './command.ts';
+import type { PassObserver } from './observer.ts';
 
 export interface PassInputs {
   /** Token ids, one a row. */
@@ -31,6 +31,6 @@ export interface Backend {
    * @returns logits [outputs × vocabulary], a view that the next pass overwrites
    * @throws AprError INFERENCE when a worker failed
    */
-  execute(record: Record, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array>;
+  execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array>;
   dispose(): Promise<void>;
 }

@@ -82,7 +82,7 @@ export type Command =
   | { readonly op: 'swiglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation };
 
 /** A whole pass over `rows` tokens that ends in logits for `outputs` of them. */
-export interface Record {
+export interface PassRecord {
   readonly rows: number;
   readonly outputs: number;
   readonly commands: readonly Command[];

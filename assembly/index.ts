@@ -1,0 +1,13 @@
+/**
+ * Kernels that the host calls. All of them follow one convention:
+ *
+ * - A work kernel is `(start, end, scratch, …)`: it does items start … end − 1 of a command whose items are
+ *   independent of each other, so that any worker may take any range and the result is the same. What an item is
+ *   stands at each kernel. `scratch` is the calling worker's own area of SCRATCH_BYTES, 64-byte aligned.
+ * - Every parameter is an i32 or usize; an f32 travels as its bits (`…Bits`).
+ * - Activations are f32, row by row without padding: row r of a tensor `width` wide starts at base + r · width · 4.
+ * - Weight matrices lie in groups of GROUP_ROWS rows, interleaved (see quants/): group g starts at
+ *   base + g · groupBytes(type, width). Missing rows of the last group are zero and are never written to a result.
+ * - Nothing is dynamic: no allocation, no table, no data segment. Pointers may lie above 2 GiB, so compare them as
+ *   usize.
+ */
