@@ -20,6 +20,10 @@ export interface Backend {
   readonly threads: number;
   /** Tokens of one prefill pass at most. */
   readonly maxRows: number;
+  /** Rows of one pass at most when all of them want logits. */
+  readonly maxOutputs: number;
+  /** Rows of one pass at most when an observer looks on. */
+  readonly observedRows: number;
   /**
    * Opens for a series of passes: threads come out of their sleep and stay until `end`.
    * Between `end` and `begin` an idle engine uses no CPU and does not keep the process alive.
@@ -29,8 +33,13 @@ export interface Backend {
   /**
    * Runs one pass.
    * @returns logits [outputs × vocabulary], a view that the next pass overwrites
-   * @throws AprError INFERENCE when a worker failed
+   * @throws AprError INFERENCE when a worker failed, ABORTED by the signal; either leaves the rows' cache undefined
    */
-  execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array>;
+  execute(
+    record: PassRecord,
+    inputs: PassInputs,
+    observer?: PassObserver,
+    signal?: AbortSignal,
+  ): Promise<Float32Array>;
   dispose(): Promise<void>;
 }

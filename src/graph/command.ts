@@ -65,7 +65,15 @@ export type Command =
   /** Rotates each head of x to the row's position. */
   | { readonly op: 'rope'; readonly dst: Activation; readonly x: Activation; readonly headDim: number; readonly rope: RopeParameters }
   /** Writes k and v as f16 into the layer's cache at the rows' positions. */
-  | { readonly op: 'storeKv'; readonly k: Activation; readonly v: Activation; readonly layer: number }
+  | {
+      readonly op: 'storeKv';
+      readonly k: Activation;
+      readonly v: Activation;
+      readonly layer: number;
+      readonly headCountKv: number;
+      readonly headDim: number;
+      readonly headDimV: number;
+    }
   /** Causal attention of each head over the positions 0 … position of the row's sequence. */
   | {
       readonly op: 'attention';

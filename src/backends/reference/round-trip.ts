@@ -1,0 +1,54 @@
+/**
+ * What is left of an activation after the quantisation that precedes a product, as ggml does it for each weight
+ * type: `vec_dot_type` in ggml-cpu.c, `quantize_row_q8_K` and `quantize_row_q8_0` in ggml-quants.c.
+ */
+
+import type { GgmlTypeName } from '../../formats/ggml-types.ts';
+import { bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat, roundEven } from '../half.ts';
+
+/** Rounds `width` values of `x` from `at` on, in place, as a product with weights of `type` sees them. */
+export function roundTrip(type: GgmlTypeName, x: Float32Array, at: number, width: number): void {
+  switch (type) {
+    case 'F32':
+      return;
+    case 'F16':
+      for (let i = at; i < at + width; i++) x[i] = halfToFloat(floatToHalf(x[i]!));
+      return;
+    case 'BF16':
+      for (let i = at; i < at + width; i++) x[i] = bfloatToFloat(floatToBfloat(x[i]!));
+      return;
+    case 'Q4_0':
+    case 'Q8_0':
+      for (let block = at; block < at + width; block += 32) roundTripQ8_0(x, block);
+      return;
+    case 'Q4_K':
+    case 'Q5_K':
+    case 'Q6_K':
+      for (let block = at; block < at + width; block += 256) roundTripQ8K(x, block);
+      return;
+    default:
+      throw new Error(`no activation format for ${type}`);
+  }
+}
+
+/** Blocks of 32: d = max |x| / 127, kept as f16. */
+function roundTripQ8_0(x: Float32Array, at: number): void {
+  let largest = 0;
+  for (let i = at; i < at + 32; i++) largest = Math.max(largest, Math.abs(x[i]!));
+  const scale = halfToFloat(floatToHalf(Math.fround(largest / 127)));
+  const inverse = largest === 0 ? 0 : Math.fround(127 / largest);
+  for (let i = at; i < at + 32; i++) x[i] = roundEven(Math.fround(x[i]! * inverse)) * scale;
+}
+
+/** Blocks of 256: the value of largest magnitude becomes −127; d stays f32. */
+function roundTripQ8K(x: Float32Array, at: number): void {
+  let largest = 0;
+  for (let i = at; i < at + 256; i++) if (Math.abs(x[i]!) > Math.abs(largest)) largest = x[i]!;
+  if (largest === 0) {
+    x.fill(0, at, at + 256);
+    return;
+  }
+  const inverse = Math.fround(-127 / largest);
+  const scale = Math.fround(1 / inverse);
+  for (let i = at; i < at + 256; i++) x[i] = Math.min(127, roundEven(Math.fround(x[i]! * inverse))) * scale;
+}

@@ -1,0 +1,242 @@
+/** Puts a WebAssembly backend together: counts the memory, allocates it, loads the weights. */
+
+import { AprError } from '../../errors.ts';
+import type { ModelFile, TensorInfo } from '../../formats/model-file.ts';
+import type { PassRecord, Weight } from '../../graph/command.ts';
+import type { RopeParameters } from '../../graph/rope.ts';
+import { align } from '../../scheduling/arena.ts';
+import type { KernelPool } from '../../scheduling/kernel-pool.ts';
+import { WasmBackend } from './backend.ts';
+import { arenaBytes } from './compile.ts';
+import type { KernelExports } from './kernels.ts';
+import { type Layout, PAGE_BYTES, planLayout } from './layout.ts';
+import { planJobs, stagingBytes } from './loader.ts';
+import { type Buffer, lower, type Placement } from './lower.ts';
+import { instantiate, type KernelTask } from './tasks.ts';
+
+export interface WasmBackendOptions {
+  readonly file: ModelFile;
+  /** Tensors to load, in the order of the blocks. */
+  readonly weights: readonly Weight[];
+  readonly blockCount: number;
+  readonly headCount: number;
+  readonly headCountKv: number;
+  readonly headDim: number;
+  readonly headDimV: number;
+  readonly vocabularySize: number;
+  readonly rope: RopeParameters;
+  readonly contextLength: number;
+  /** Records a pass of that shape. */
+  readonly record: (rows: number, outputs: number) => PassRecord;
+  readonly kernel: 'simd' | 'relaxed';
+  readonly module: WebAssembly.Module;
+  readonly threads: number;
+  readonly shared: boolean;
+  readonly createPool: (threads: number) => KernelPool<KernelTask>;
+  readonly availableMemory: number | undefined;
+  readonly onLoaded?: (bytes: number) => void;
+  readonly signal?: AbortSignal;
+  /** Smaller banks, for tests. */
+  readonly bankBytes?: number;
+}
+
+/** Tokens of one prefill pass: enough to use an unpacked weight tile often, few enough for little memory. */
+const MAX_ROWS = 128;
+/** Logits of one pass at most, in floats. */
+const MAX_LOGITS = 4 << 20;
+
+/** Types whose matrices the kernels multiply. */
+export const WASM_TYPES: ReadonlySet<string> = /* @__PURE__ */ new Set([
+  'F32',
+  'F16',
+  'BF16',
+  'Q4_0',
+  'Q8_0',
+  'Q4_K',
+  'Q5_K',
+  'Q6_K',
+]);
+
+export function kvCacheBytes(kernels: KernelExports, options: WasmBackendOptions): { keys: number; values: number } {
+  const { contextLength, headCountKv, headDim, headDimV } = options;
+  return {
+    keys: kernels.k_cache_bytes(contextLength, headCountKv, headDim) >>> 0,
+    values: kernels.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0,
+  };
+}
+
+export async function createWasmBackend(options: WasmBackendOptions): Promise<WasmBackend> {
+  const { file, module, contextLength } = options;
+  const workers = options.shared ? options.threads : 1;
+  const maxRows = Math.min(MAX_ROWS, contextLength);
+  const maxOutputs = Math.max(1, Math.min(maxRows, Math.floor(MAX_LOGITS / options.vocabularySize)));
+
+  // One page is enough to ask the module for sizes.
+  const probe = (await instantiate(module, [allocate(1, options.shared)]))[0]!.exports;
+  const { keys, values } = kvCacheBytes(probe, options);
+  const sized = measure(options, probe, workers, maxRows, maxOutputs);
+  const scratchBytes = align(
+    Math.max(
+      probe.SCRATCH_BYTES.value,
+      probe.attention_scratch_bytes(options.headDim, options.headDimV, options.headCount / options.headCountKv),
+    ),
+  );
+  const layoutInput = {
+    sourceName: file.source.name,
+    kernels: probe,
+    weights: options.weights.map((weight) => ({
+      weight,
+      info: file.tensors.get(weight.name) as TensorInfo,
+      layer: layerOf(weight.name),
+    })),
+    blockCount: options.blockCount,
+    keyBytes: keys,
+    valueBytes: values,
+    maxRows,
+    ropeDims: options.rope.dims,
+    workers,
+    scratchBytes,
+    arenaBytes: sized.arenaBytes,
+    // Crossing banks adds transfers of the residual stream.
+    maxCalls: sized.calls + 64,
+    ...(options.bankBytes === undefined ? {} : { bankBytes: options.bankBytes }),
+  };
+  let layout = planLayout(layoutInput);
+  const staging = stagingBytes(layout, probe.GROUP_ROWS.value);
+  if (staging * workers > layout.arenaBytes) {
+    layout = planLayout({ ...layoutInput, arenaBytes: align(staging * workers) });
+  }
+  checkMemory(options, layout, (keys + values) * options.blockCount);
+
+  const banks = await instantiate(
+    module,
+    layout.bankBytes.map((bytes) => allocate(bytes / PAGE_BYTES, options.shared)),
+  );
+  const pool = options.shared ? options.createPool(workers) : undefined;
+  const backend = new WasmBackend({
+    kernel: options.kernel,
+    module,
+    banks,
+    layout,
+    placement: placementOf(layout, probe, contextLength, workers, keys, values),
+    rope: options.rope,
+    maxRows,
+    maxOutputs,
+    observedRows: Math.max(1, Math.min(maxRows, Math.floor(layout.arenaBytes / sized.observedRowBytes))),
+    scratchBytes,
+    threads: workers,
+    ...(pool === undefined ? {} : { pool }),
+  });
+  try {
+    await backend.load({
+      jobs: planJobs(layout, probe),
+      source: file.source,
+      stagingBytes: staging,
+      ...(options.onLoaded === undefined ? {} : { onLoaded: options.onLoaded }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+    });
+  } catch (error) {
+    await backend.dispose();
+    throw error;
+  }
+  return backend;
+}
+
+/** Block of a tensor by its name; undefined outside the blocks. */
+function layerOf(name: string): number | undefined {
+  const match = /^blk\.(\d+)\./.exec(name);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/** Memory and calls that the largest passes need, found by lowering them over a made-up placement. */
+function measure(
+  options: WasmBackendOptions,
+  kernels: KernelExports,
+  workers: number,
+  maxRows: number,
+  maxOutputs: number,
+): { arenaBytes: number; calls: number; observedRowBytes: number } {
+  const nowhere: Buffer = { bank: 0, bytes: 0, fixed: 0, first: 0, last: 0, offset: 0 };
+  const placement: Placement = {
+    weight: (weight) => ({ bank: 0, pointer: 0, type: (options.file.tensors.get(weight.name) as TensorInfo).type.id }),
+    input: () => 0,
+    ropeTable: () => 0,
+    cache: () => ({ k: nowhere, v: nowhere }),
+    contextLength: options.contextLength,
+    workers,
+    kernels,
+  };
+  const shapes = [
+    [1, 1],
+    [Math.min(4, maxRows), 1],
+    [maxRows, 1],
+    [maxOutputs, maxOutputs],
+  ] as const;
+  let bytes = 0;
+  let calls = 0;
+  for (const [rows, outputs] of shapes) {
+    const lowered = lower(options.record(rows, outputs), placement);
+    bytes = Math.max(bytes, ...arenaBytes(lowered, 1));
+    calls = Math.max(calls, lowered.calls.length);
+  }
+  const observed = lower(options.record(1, 1), placement, () => true);
+  const observedRowBytes = Math.max(...arenaBytes(observed, 1));
+  // A bank boundary keeps a second copy of the residual stream.
+  const residual = 2 * maxRows * (options.weights[0]?.width ?? 0) * 4;
+  return { arenaBytes: Math.max(bytes, observedRowBytes) + align(residual), calls, observedRowBytes };
+}
+
+function placementOf(
+  layout: Layout,
+  kernels: KernelExports,
+  contextLength: number,
+  workers: number,
+  keyBytes: number,
+  valueBytes: number,
+): Placement {
+  const fixed = (bank: number, pointer: number, bytes: number): Buffer => ({
+    bank,
+    bytes,
+    fixed: pointer,
+    first: 0,
+    last: 0,
+    offset: 0,
+  });
+  const caches = layout.caches.map(({ bank, k, v }) => ({ k: fixed(bank, k, keyBytes), v: fixed(bank, v, valueBytes) }));
+  return {
+    weight: (weight) => {
+      const placed = layout.weights.get(weight.name)!;
+      return { bank: placed.bank, pointer: placed.pointer, type: placed.info.type.id };
+    },
+    input: (name) => layout.inputs[name],
+    ropeTable: () => layout.ropeTable,
+    cache: (layer) => caches[layer]!,
+    contextLength,
+    workers,
+    kernels,
+  };
+}
+
+function checkMemory(options: WasmBackendOptions, layout: Layout, cacheBytes: number): void {
+  const { availableMemory, file } = options;
+  if (availableMemory === undefined || layout.totalBytes <= availableMemory) return;
+  throw new AprError(
+    'OUT_OF_MEMORY',
+    `${file.source.name}: needs ${gib(layout.totalBytes)} of memory (of that ${gib(cacheBytes)} KV cache for ` +
+      `${options.contextLength} positions), ${gib(availableMemory)} are available; a smaller context length (-c) needs less`,
+    { needed: layout.totalBytes, available: availableMemory },
+  );
+}
+
+function gib(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}
+
+function allocate(pages: number, shared: boolean): WebAssembly.Memory {
+  try {
+    return new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
+  } catch (cause) {
+    const message = `cannot allocate ${gib(pages * PAGE_BYTES)} of memory for weights and KV cache: the system refused`;
+    throw new AprError('OUT_OF_MEMORY', message, { needed: pages * PAGE_BYTES }, { cause });
+  }
+}

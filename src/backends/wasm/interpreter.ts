@@ -1,0 +1,80 @@
+/** Runs a program: what every kernel worker does for every pass. Knows no platform. */
+
+import { BARRIER_SPIN, CONTROL } from '../../scheduling/control.ts';
+import { KERNELS, type KernelExports, TRANSFER, type WorkKernel } from './kernels.ts';
+import { CALL, CALL_WORDS } from './program.ts';
+
+/** Where things lie; the same for every worker. Pointers are bytes in the bank they belong to. */
+export interface InterpreterLayout {
+  /** In bank 0: the program and one item counter a call. */
+  readonly programPointer: number;
+  readonly countersPointer: number;
+  /** Start of the workers' scratch areas in every bank, and the size of one. */
+  readonly scratchPointers: readonly number[];
+  readonly scratchBytes: number;
+}
+
+export interface Interpreter {
+  readonly control: Int32Array;
+  /** Runs the program that lies in bank 0; false when it was aborted. */
+  run(): boolean;
+}
+
+export function createInterpreter(
+  banks: readonly { readonly exports: KernelExports; readonly memory: WebAssembly.Memory }[],
+  layout: InterpreterLayout,
+  worker: number,
+  workers: number,
+): Interpreter {
+  const first = banks[0]!;
+  const control = new Int32Array(first.memory.buffer, 0, 256);
+  const words = new Int32Array(first.memory.buffer, layout.programPointer, (layout.countersPointer - layout.programPointer) / 4);
+  const counters = new Int32Array(first.memory.buffer, layout.countersPointer, Math.floor(words.length / CALL_WORDS));
+  const functions: WorkKernel[][] = banks.map(({ exports }) => KERNELS.map((name) => exports[name]));
+  const bytes = banks.map(({ memory }) => new Uint8Array(memory.buffer));
+  const scratch = layout.scratchPointers.map((pointer) => pointer + worker * layout.scratchBytes);
+  const barrierPointer = CONTROL.BARRIER * 4;
+
+  function call(at: number, start: number, end: number): void {
+    const bank = words[at + CALL.BANK]!;
+    const kernel = words[at + CALL.KERNEL]!;
+    const a = at + CALL.ARGUMENTS;
+    if (kernel === TRANSFER) {
+      const from = words[a]! >>> 0;
+      const size = words[a + 3]! >>> 0;
+      bytes[words[a + 1]!]!.set(bytes[bank]!.subarray(from, from + size), words[a + 2]! >>> 0);
+      return;
+    }
+    functions[bank]![kernel]!(
+      start, end, scratch[bank]!,
+      words[a]!, words[a + 1]!, words[a + 2]!, words[a + 3]!, words[a + 4]!, words[a + 5]!,
+      words[a + 6]!, words[a + 7]!, words[a + 8]!, words[a + 9]!, words[a + 10]!, words[a + 11]!,
+      words[a + 12]!, words[a + 13]!, words[a + 14]!, words[a + 15]!, words[a + 16]!, words[a + 17]!,
+    );
+  }
+
+  return {
+    control,
+    run(): boolean {
+      const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
+      for (let at = 0, index = 0; at < length; at += CALL_WORDS, index++) {
+        if (workers > 1 && words[at + CALL.BARRIER] === 1) {
+          if (first.exports.barrier(barrierPointer, workers, BARRIER_SPIN) !== 0) return false;
+        }
+        const items = words[at + CALL.ITEMS]!;
+        if (workers === 1) {
+          call(at, 0, items);
+          continue;
+        }
+        // Whoever is free takes the next chunk: a core that was interrupted does not hold up the others.
+        const chunk = words[at + CALL.CHUNK]!;
+        for (;;) {
+          const start = Atomics.add(counters, index, chunk);
+          if (start >= items) break;
+          call(at, start, Math.min(items, start + chunk));
+        }
+      }
+      return true;
+    },
+  };
+}

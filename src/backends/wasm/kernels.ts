@@ -1,0 +1,55 @@
+/** The exports of the kernel modules, and the numbers under which programs call them. */
+
+/** Work kernels in the order of their numbers: `(start, end, scratch, …arguments)`, see assembly/index.ts. */
+export const KERNELS = [
+  'embed',
+  'quantize',
+  'mul_mat',
+  'route_plan',
+  'mul_mat_id',
+  'rms_norm',
+  'rope',
+  'add',
+  'add_bias',
+  'swiglu',
+  'select_rows',
+  'top_k',
+  'combine',
+  'store_kv',
+  'attention',
+  'attention_partial',
+  'attention_merge',
+] as const;
+
+export type KernelName = (typeof KERNELS)[number];
+
+/** Not a kernel: copies bytes from one bank to another. */
+export const TRANSFER = KERNELS.length;
+
+/** Most arguments of a kernel, after start, end and scratch. */
+export const MAX_ARGUMENTS = 18;
+
+export type WorkKernel = (start: number, end: number, scratch: number, ...args: number[]) => void;
+
+export type KernelExports = { readonly [name in KernelName]: WorkKernel } & {
+  /** Scratch bytes that the matrix kernels need for each worker. */
+  readonly SCRATCH_BYTES: WebAssembly.Global;
+  /** Rows that are interleaved in a group. */
+  readonly GROUP_ROWS: WebAssembly.Global;
+  group_bytes(type: number, width: number): number;
+  activation_format(type: number): number;
+  activation_bytes(format: number, width: number, rows: number): number;
+  plan_bytes(rows: number, slots: number, experts: number): number;
+  repack(type: number, source: number, destination: number, width: number, rows: number): void;
+  dequantize(type: number, destination: number, group: number, row: number, width: number): void;
+  /** Positions of a chunk, and rows of a block, of the attention kernels. */
+  readonly ATTENTION_CHUNK: WebAssembly.Global;
+  readonly ATTENTION_ROWS: WebAssembly.Global;
+  attention_scratch_bytes(headDim: number, headDimV: number, group: number): number;
+  attention_partial_bytes(rows: number, headCount: number, context: number, headDimV: number): number;
+  /** Bytes of one layer's keys or values for one sequence. */
+  k_cache_bytes(context: number, headCountKv: number, headDim: number): number;
+  v_cache_bytes(context: number, headCountKv: number, headDimV: number): number;
+  barrier(control: number, workers: number, spin: number): number;
+  barrier_abort(control: number, code: number): void;
+};

@@ -1,0 +1,75 @@
+/** What the host asks of a kernel worker. Plain data: tasks cross threads. */
+
+import type { SourceLocator } from '../../formats/byte-source.ts';
+import { CONTROL } from '../../scheduling/control.ts';
+import { createInterpreter, type InterpreterLayout } from './interpreter.ts';
+import type { KernelExports } from './kernels.ts';
+import { type LoadJob, type ReadInto, runJobs } from './loader.ts';
+
+export interface WorkerSetup {
+  readonly module: WebAssembly.Module;
+  readonly memories: readonly WebAssembly.Memory[];
+  readonly layout: InterpreterLayout;
+  readonly worker: number;
+  readonly workers: number;
+}
+
+/** Reads and repacks weights until the jobs are done. */
+export interface LoadTask {
+  readonly kind: 'load';
+  readonly setup: WorkerSetup;
+  readonly jobs: readonly LoadJob[];
+  readonly source: SourceLocator;
+  readonly sourceName: string;
+  readonly stagingPointer: number;
+}
+
+/** Runs passes until the session ends. */
+export interface SessionTask {
+  readonly kind: 'session';
+  readonly setup: WorkerSetup;
+  /** CONTROL.SEQUENCE before the first pass. */
+  readonly sequence: number;
+}
+
+export type KernelTask = LoadTask | SessionTask;
+
+export interface Bank {
+  readonly exports: KernelExports;
+  readonly memory: WebAssembly.Memory;
+}
+
+/** One instance of the kernels for each memory. */
+export async function instantiate(module: WebAssembly.Module, memories: readonly WebAssembly.Memory[]): Promise<Bank[]> {
+  return Promise.all(
+    memories.map(async (memory) => {
+      const { exports } = await WebAssembly.instantiate(module, { env: { memory } });
+      return { exports: exports as unknown as KernelExports, memory };
+    }),
+  );
+}
+
+/** Does a load task. `readInto` reads its source; stops early when the host raised the abort word. */
+export async function load(task: LoadTask, banks: readonly Bank[], readInto: ReadInto): Promise<void> {
+  const control = new Int32Array(banks[0]!.memory.buffer, 0, 256);
+  const aborted = (): boolean => Atomics.load(control, CONTROL.ABORT) !== 0;
+  await runJobs(task.jobs, banks, task.stagingPointer, readInto, aborted);
+}
+
+/** Does a session task: sleeps until a pass comes, runs it with the others, says so, until the session ends. */
+export function serve(task: SessionTask, banks: readonly Bank[]): void {
+  const { layout, worker, workers } = task.setup;
+  const interpreter = createInterpreter(banks, layout, worker, workers);
+  const { control } = interpreter;
+  let seen = task.sequence;
+  for (;;) {
+    while (Atomics.load(control, CONTROL.SEQUENCE) === seen) Atomics.wait(control, CONTROL.SEQUENCE, seen);
+    seen = Atomics.load(control, CONTROL.SEQUENCE);
+    if (Atomics.load(control, CONTROL.STATE) !== 0) return;
+    interpreter.run();
+    if (Atomics.add(control, CONTROL.DONE, 1) === workers - 1) {
+      Atomics.store(control, CONTROL.FINISHED, seen);
+      Atomics.notify(control, CONTROL.FINISHED);
+    }
+  }
+}

@@ -1,0 +1,210 @@
+/** The one generation loop: prefill, sample, decode, stop. */
+
+import type {
+  BackendInfo, FinalEvent, GenerateEvent, GenerateRequest, LogprobEntry, StopReason, Timings,
+} from './engine.ts';
+import { AprError } from './errors.ts';
+import type { Backend } from './graph/backend.ts';
+import type { PassRecord } from './graph/command.ts';
+import type { PassObserver } from './graph/observer.ts';
+import { createSampler, logprobsOf } from './sampling/index.ts';
+import { StreamingDecoder } from './tokenizer/streaming-decoder.ts';
+import type { Tokenizer } from './tokenizer/tokenizer.ts';
+
+/** What the loop works on; an engine has one. */
+export interface GenerationContext {
+  readonly modelName: string;
+  readonly backend: Backend;
+  readonly backendInfo: BackendInfo;
+  readonly tokenizer: Tokenizer;
+  readonly contextLength: number;
+  readonly vocabularySize: number;
+  readonly loadMs: number;
+  /** Pass of that shape; the same object for the same shape. */
+  record(rows: number, outputs: number): PassRecord;
+  /** Tokens whose keys and values lie in the cache, by position. */
+  cached: number[];
+}
+
+const DEFAULT_MAX_TOKENS = 128;
+
+/**
+ * Generates one answer to `prompt`. The caller holds the engine's lock.
+ * @throws AprError CONTEXT_EXCEEDED, USAGE, INFERENCE, ABORTED
+ */
+export async function* generateTokens(
+  context: GenerationContext,
+  prompt: readonly number[],
+  request: GenerateRequest,
+): AsyncGenerator<GenerateEvent, void, undefined> {
+  const { backend, tokenizer, contextLength } = context;
+  const { signal, observer } = request;
+  const maxTokens = request.maxTokens ?? DEFAULT_MAX_TOKENS;
+  checkPrompt(context, prompt);
+  const sampler = createSampler(request);
+  for (const token of prompt) sampler.accept(token);
+  const decoder = new StreamingDecoder(tokenizer, { stop: request.stop ?? [] });
+
+  const tokens: number[] = [];
+  const logprobs: LogprobEntry[] = [];
+  let text = '';
+  let stopReason: StopReason = 'length';
+  let prefillMs = 0;
+  let decodeMs = 0;
+  let decodePasses = 0;
+
+  const cachedTokens = reuseCache(context, prompt);
+  const start = performance.now();
+  backend.begin();
+  try {
+    let logits = await prefill(context, prompt.slice(cachedTokens), cachedTokens, observer, signal);
+    prefillMs = performance.now() - start;
+    while (tokens.length < maxTokens) {
+      const stepStart = performance.now();
+      const token = sampler.sample(logits);
+      const ended = !(request.ignoreEos ?? false) && tokenizer.isEndOfGeneration(token);
+      if (ended) {
+        stopReason = 'eos';
+        break;
+      }
+      const logprob = request.logprobs === undefined ? undefined : logprobEntry(context, logits, token, request.logprobs);
+      if (logprob !== undefined) logprobs.push(logprob);
+      const index = tokens.push(token) - 1;
+      const piece = decoder.push(token);
+      text += piece.text;
+      decodeMs += performance.now() - stepStart;
+      // Handed out as soon as it is known; the next pass starts when the consumer asks for more.
+      yield { event: 'token', index, token_id: token, text: piece.text, ...(logprob === undefined ? {} : { logprob }) };
+      throwIfAborted(signal);
+      if (piece.stopped) {
+        stopReason = 'stop';
+        break;
+      }
+      if (tokens.length >= maxTokens || context.cached.length >= contextLength) break;
+      const passStart = performance.now();
+      sampler.accept(token);
+      logits = await pass(context, [token], context.cached.length, observer, signal);
+      decodePasses++;
+      decodeMs += performance.now() - passStart;
+    }
+    text += decoder.finish();
+  } finally {
+    await backend.end();
+  }
+
+  const rate = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0);
+  const timings: Timings = {
+    load_ms: context.loadMs,
+    prefill_ms: prefillMs,
+    prefill_tok_per_sec: rate(prompt.length - cachedTokens, prefillMs),
+    decode_ms: decodeMs,
+    decode_tok_per_sec: rate(decodePasses, decodeMs),
+    total_ms: performance.now() - start,
+  };
+  const final: FinalEvent = {
+    event: 'final',
+    model: context.modelName,
+    text,
+    tokens,
+    prompt_tokens: [...prompt],
+    tokens_generated: tokens.length,
+    max_tokens: maxTokens,
+    stop_reason: stopReason,
+    cached_tokens: cachedTokens,
+    timings,
+    tok_per_sec: timings.decode_tok_per_sec,
+    inference_time_ms: prefillMs + decodeMs,
+    backend: context.backendInfo,
+    ...(request.logprobs === undefined ? {} : { logprobs }),
+  };
+  yield final;
+}
+
+/** Runs `tokens` through the model in as few passes as fit; logits after the last one. */
+export async function prefill(
+  context: GenerationContext,
+  tokens: readonly number[],
+  position: number,
+  observer?: PassObserver,
+  signal?: AbortSignal,
+): Promise<Float32Array> {
+  const { backend } = context;
+  const size = observer === undefined ? backend.maxRows : Math.min(backend.maxRows, backend.observedRows);
+  let logits: Float32Array | undefined;
+  for (let at = 0; at < tokens.length; at += size) {
+    logits = await pass(context, tokens.slice(at, at + size), position + at, observer, signal);
+  }
+  return logits as Float32Array;
+}
+
+/** One pass over consecutive tokens of the sequence; logits after the last one, or after all. */
+export async function pass(
+  context: GenerationContext,
+  tokens: readonly number[],
+  position: number,
+  observer?: PassObserver,
+  signal?: AbortSignal,
+  all = false,
+): Promise<Float32Array> {
+  throwIfAborted(signal);
+  const rows = tokens.length;
+  const inputs = {
+    tokens: Int32Array.from(tokens),
+    positions: Int32Array.from(tokens, (_, row) => position + row),
+    sequences: new Int32Array(rows),
+    outputRows: all ? Int32Array.from(tokens, (_, row) => row) : Int32Array.of(rows - 1),
+  };
+  // What lies behind `position` is overwritten from here on, also if the pass fails half-way.
+  context.cached.length = Math.min(context.cached.length, position);
+  const record = context.record(rows, inputs.outputRows.length);
+  const logits = await context.backend.execute(record, inputs, observer, signal);
+  context.cached.push(...tokens);
+  return logits;
+}
+
+/** How many leading tokens of the prompt the cache already holds; at least one is left to compute. */
+function reuseCache(context: GenerationContext, prompt: readonly number[]): number {
+  const { cached } = context;
+  const most = Math.min(cached.length, prompt.length - 1);
+  let shared = 0;
+  while (shared < most && cached[shared] === prompt[shared]) shared++;
+  return shared;
+}
+
+function checkPrompt(context: GenerationContext, prompt: readonly number[]): void {
+  const { contextLength, vocabularySize } = context;
+  if (prompt.length === 0) {
+    throw new AprError('USAGE', 'the prompt is empty: there is no token to start from');
+  }
+  const bad = prompt.find((token) => !Number.isInteger(token) || token < 0 || token >= vocabularySize);
+  if (bad !== undefined) {
+    throw new AprError('USAGE', `prompt token ${bad} is not in the vocabulary of ${vocabularySize} tokens`);
+  }
+  if (prompt.length > contextLength) {
+    throw new AprError(
+      'CONTEXT_EXCEEDED',
+      `the prompt has ${prompt.length} tokens, the context holds ${contextLength}; shorten it or raise the context ` +
+        'length (-c, contextLength)',
+      { promptTokens: prompt.length, contextLength },
+    );
+  }
+}
+
+function logprobEntry(
+  context: GenerationContext,
+  logits: Float32Array,
+  token: number,
+  count: number,
+): LogprobEntry {
+  const { chosen, top } = logprobsOf(logits, token, count);
+  const entry = (id: number, logprob: number) => ({
+    token_id: id,
+    text: context.tokenizer.decode([id], { special: true }),
+    logprob,
+  });
+  return { ...entry(token, chosen), top: top.map(({ id, logprob }) => entry(id, logprob)) };
+}
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw new AprError('ABORTED', 'the generation was aborted');
+}

@@ -1,0 +1,37 @@
+/** What an architecture has to say about itself. One file each beside this one; index.ts is the registry. */
+
+import type { Activation, Weight } from '../graph/command.ts';
+import type { Ops } from '../graph/ops.ts';
+import type { RopeParameters } from '../graph/rope.ts';
+import type { Hyperparameters } from './hyperparameters.ts';
+
+/** A tensor that a file of this architecture has, for the contract check. */
+export interface ExpectedTensor {
+  /** GGUF name. */
+  readonly name: string;
+  /** ggml order: row length first. */
+  readonly shape: readonly number[];
+  /** Vectors stay f32; matrices may have any supported type. */
+  readonly kind: 'matrix' | 'vector';
+  readonly optional?: boolean;
+}
+
+/** A model whose file passed the contract: hyperparameters, and handles to the tensors that are present. */
+export interface Model {
+  readonly hyperparameters: Hyperparameters;
+  readonly rope: RopeParameters;
+  /** Handle of a tensor that the contract guarantees. */
+  weight(name: string): Weight;
+  /** Handle of an optional tensor, undefined when the file lacks it. */
+  optional(name: string): Weight | undefined;
+}
+
+export interface Architecture {
+  /** As `general.architecture` spells it. */
+  readonly name: string;
+  readonly ropePairing: RopeParameters['pairing'];
+  /** Every tensor that a file with these hyperparameters has or may have, and no other. */
+  tensors(hyperparameters: Hyperparameters): ExpectedTensor[];
+  /** Records the whole pass and returns the logits. */
+  forward(ops: Ops, model: Model): Activation;
+}

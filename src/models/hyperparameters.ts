@@ -1,0 +1,156 @@
+/** Hyperparameters of a decoder, read from a file's metadata; what a file may leave out comes from one table. */
+
+import { AprError } from '../errors.ts';
+import type { RopeScaling } from '../graph/rope.ts';
+
+/** The part of a file's metadata that is needed here; `src/formats` provides it. */
+export interface MetadataReader {
+  readonly sourceName: string;
+  has(key: string): boolean;
+  string(key: string): string | undefined;
+  uint(key: string): number | undefined;
+  float(key: string): number | undefined;
+  strings(key: string): { readonly length: number } | undefined;
+}
+
+export interface Hyperparameters {
+  /** `general.architecture` as the file has it. */
+  readonly architecture: string;
+  readonly blockCount: number;
+  readonly contextLength: number;
+  readonly embeddingLength: number;
+  /** Inner width of a dense FFN; 0 where every layer is a mixture of experts. */
+  readonly feedForwardLength: number;
+  readonly headCount: number;
+  readonly headCountKv: number;
+  readonly headDim: number;
+  readonly headDimV: number;
+  readonly rmsEps: number;
+  readonly ropeFreqBase: number;
+  readonly ropeDims: number;
+  readonly ropeScaling: RopeScaling;
+  /** Factor on q · k. */
+  readonly attentionScale: number;
+  /** 0 for a dense model. */
+  readonly expertCount: number;
+  readonly expertUsedCount: number;
+  readonly expertFeedForwardLength: number;
+  readonly vocabularySize: number;
+  /** Metadata keys that the file lacks, with the value taken instead. */
+  readonly defaults: Readonly<Record<string, number>>;
+}
+
+/** `Qwen3-MoE`, `qwen3_moe` and `qwen3moe` are one architecture. */
+export function normaliseArchitecture(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}
+
+interface ArchitectureDefaults {
+  readonly ropeFreqBase: number;
+  readonly rmsEps: number;
+}
+
+/** What to take when a file does not say. Keyed by normalised architecture name. */
+const DEFAULTS: Readonly<Record<string, Partial<ArchitectureDefaults>>> = {
+  // The Qwen2 and Qwen3 families were trained with a base of 1e6; some converters leave it out.
+  qwen2: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+  qwen2moe: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+  qwen3: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+  qwen3moe: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+};
+const FALLBACK: ArchitectureDefaults = { ropeFreqBase: 1e4, rmsEps: 1e-5 };
+
+/**
+ * Reads the hyperparameters that all decoder architectures share.
+ * @throws AprError BAD_FORMAT for a missing or ill-typed key, UNSUPPORTED for an unknown RoPE scaling
+ */
+export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
+  const architecture = metadata.string('general.architecture');
+  if (architecture === undefined) throw missing('general.architecture', 'the name of the model architecture');
+  const table = { ...FALLBACK, ...DEFAULTS[normaliseArchitecture(architecture)] };
+  const defaults: Record<string, number> = {};
+  const key = (suffix: string): string => `${architecture}.${suffix}`;
+
+  function missing(name: string, meaning: string): AprError {
+    const message = `${metadata.sourceName}: metadata has no "${name}" (${meaning}); the file cannot be run without it`;
+    return new AprError('BAD_FORMAT', message, { key: name });
+  }
+  function required(suffix: string, meaning: string): number {
+    const value = metadata.uint(key(suffix));
+    if (value === undefined) throw missing(key(suffix), meaning);
+    return value;
+  }
+  function withDefault(suffix: string, value: number, read: 'uint' | 'float'): number {
+    const found = metadata[read](key(suffix));
+    if (found !== undefined) return found;
+    defaults[key(suffix)] = value;
+    return value;
+  }
+
+  const blockCount = required('block_count', 'number of layers');
+  const embeddingLength = required('embedding_length', 'width of the residual stream');
+  const headCount = required('attention.head_count', 'number of attention heads');
+  const headCountKv = withDefault('attention.head_count_kv', headCount, 'uint');
+  const headDim = metadata.uint(key('attention.key_length')) ?? embeddingLength / Math.max(1, headCount);
+  const headDimV = metadata.uint(key('attention.value_length')) ?? embeddingLength / Math.max(1, headCount);
+  const expertCount = metadata.uint(key('expert_count')) ?? 0;
+  const contextLength = required('context_length', 'context length that the model was trained for');
+  const feedForwardLength =
+    expertCount > 0
+      ? (metadata.uint(key('feed_forward_length')) ?? 0)
+      : required('feed_forward_length', 'inner width of the feed-forward network');
+  const vocabularySize = metadata.strings('tokenizer.ggml.tokens')?.length ?? metadata.uint(key('vocab_size'));
+  if (vocabularySize === undefined) throw missing('tokenizer.ggml.tokens', 'the vocabulary');
+
+  return {
+    architecture,
+    blockCount,
+    contextLength,
+    embeddingLength,
+    feedForwardLength,
+    headCount,
+    headCountKv,
+    headDim,
+    headDimV,
+    rmsEps: withDefault('attention.layer_norm_rms_epsilon', table.rmsEps, 'float'),
+    ropeFreqBase: withDefault('rope.freq_base', table.ropeFreqBase, 'float'),
+    ropeDims: metadata.uint(key('rope.dimension_count')) ?? headDim,
+    ropeScaling: readRopeScaling(metadata, key, contextLength),
+    attentionScale: metadata.float(key('attention.scale')) || 1 / Math.sqrt(headDim),
+    expertCount,
+    expertUsedCount: expertCount > 0 ? required('expert_used_count', 'experts used for a token') : 0,
+    expertFeedForwardLength: metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength,
+    vocabularySize,
+    defaults,
+  };
+}
+
+function readRopeScaling(metadata: MetadataReader, key: (suffix: string) => string, contextLength: number): RopeScaling {
+  const factor = metadata.float(key('rope.scaling.factor')) ?? metadata.float(key('rope.scale_linear')) ?? 0;
+  // A factor without a type means linear scaling, as older files are written.
+  const type = metadata.string(key('rope.scaling.type')) ?? 'linear';
+  switch (type) {
+    case 'none':
+      return { type: 'none' };
+    case 'linear':
+      return factor === 0 || factor === 1 ? { type: 'none' } : { type: 'linear', factor };
+    case 'yarn':
+      return {
+        type: 'yarn',
+        factor: factor === 0 ? 1 : factor,
+        originalContextLength: metadata.uint(key('rope.scaling.original_context_length')) ?? contextLength,
+        betaFast: metadata.float(key('rope.scaling.yarn_beta_fast')) ?? 32,
+        betaSlow: metadata.float(key('rope.scaling.yarn_beta_slow')) ?? 1,
+        extFactor: metadata.float(key('rope.scaling.yarn_ext_factor')) ?? 1,
+        attentionFactor:
+          (metadata.float(key('rope.scaling.attn_factor')) ?? 1) * (metadata.float(key('rope.scaling.yarn_attn_factor')) ?? 1),
+      };
+    default:
+      throw new AprError(
+        'UNSUPPORTED',
+        `${metadata.sourceName}: RoPE scaling "${type}" (${key('rope.scaling.type')}) is not supported; ` +
+          'none, linear and yarn are, and Llama 3 frequencies through rope_freqs.weight',
+        { key: key('rope.scaling.type'), found: type },
+      );
+  }
+}

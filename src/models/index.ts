@@ -1,0 +1,24 @@
+/** The architectures that can be run: one line each. */
+
+import { AprError } from '../errors.ts';
+import type { Architecture } from './architecture.ts';
+import { normaliseArchitecture } from './hyperparameters.ts';
+import { llama } from './llama.ts';
+import { qwen2 } from './qwen2.ts';
+import { qwen3 } from './qwen3.ts';
+import { qwen3moe } from './qwen3moe.ts';
+
+const ARCHITECTURES: readonly Architecture[] = [llama, qwen2, qwen3, qwen3moe];
+
+/** @throws AprError UNSUPPORTED naming the architecture and those that are supported */
+export function architectureOf(name: string, sourceName: string): Architecture {
+  const normalised = normaliseArchitecture(name);
+  const architecture = ARCHITECTURES.find((candidate) => candidate.name === normalised);
+  if (architecture !== undefined) return architecture;
+  const supported = ARCHITECTURES.map((candidate) => candidate.name).join(', ');
+  throw new AprError(
+    'UNSUPPORTED',
+    `${sourceName}: architecture "${name}" is not supported; supported are ${supported}`,
+    { found: name, supported },
+  );
+}

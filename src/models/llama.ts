@@ -1,0 +1,25 @@
+/** Llama 1–3, Mistral, TinyLlama, SmolLM2, and Mixtral: files of all of these say `llama`. */
+
+import type { Architecture } from './architecture.ts';
+import {
+  attention, attentionTensors, decoder, decoderTensors, denseFfn, denseFfnTensors, forEachBlock, moeFfn, moeFfnTensors,
+} from './blocks.ts';
+
+export const llama: Architecture = {
+  name: 'llama',
+  ropePairing: 'interleaved',
+  tensors: (hp) => [
+    ...decoderTensors(hp),
+    // Llama 3.1 and later: divisors of the RoPE frequencies.
+    { name: 'rope_freqs.weight', shape: [hp.ropeDims / 2], kind: 'vector', optional: true },
+    ...forEachBlock(hp, (prefix) => [
+      ...attentionTensors(hp, prefix, { bias: 'optional' }),
+      ...(hp.expertCount > 0 ? moeFfnTensors(hp, prefix) : denseFfnTensors(hp, prefix, 'optional')),
+    ]),
+  ],
+  forward: (ops, model) =>
+    decoder(ops, model, (x, prefix) => {
+      const ffn = model.hyperparameters.expertCount > 0 ? moeFfn : denseFfn;
+      return ffn(ops, model, attention(ops, model, x, prefix), prefix);
+    }),
+};

@@ -1,0 +1,28 @@
+/**
+ * Words (int32) of the control block at the start of bank 0, by which the host and the kernel workers meet. Words
+ * that different sides write stand on different cache lines.
+ */
+export const CONTROL = {
+  /** Number of the pass to run; the host adds one to start it. */
+  SEQUENCE: 0,
+  /** Workers that finished the pass. */
+  DONE: 16,
+  /** Set to SEQUENCE by the last worker that finishes. */
+  FINISHED: 32,
+  /** 0 while passes come, 1 when the session shall end. */
+  STATE: 1,
+  /** Words of the program. */
+  PROGRAM_LENGTH: 2,
+  /** Next job of the load list. */
+  NEXT_JOB: 48,
+  /** KiB of weights in place. */
+  LOADED_KIB: 64,
+  /** Three words of the kernels' barrier: workers waiting, generation, abort. */
+  BARRIER: 80,
+  ABORT: 82,
+} as const;
+
+export const CONTROL_BYTES = 1024;
+
+/** A barrier spins this often before it sleeps: some tens of microseconds. */
+export const BARRIER_SPIN = 4000;
