@@ -1,7 +1,7 @@
 /** The one generation loop: prefill, sample, decode, stop. */
 
 import type {
-  BackendInfo, FinalEvent, GenerateEvent, GenerateRequest, LogprobEntry, StopReason, Timings,
+  BackendInfo, FinalEvent, GenerateEvent, GenerateRequest, LogprobEntry, StopReason, Timings, TokenEvent,
 } from './engine.ts';
 import { AprError } from './errors.ts';
 import type { Backend } from './graph/backend.ts';
@@ -47,6 +47,7 @@ export async function* generateTokens(
 
   const tokens: number[] = [];
   const logprobs: LogprobEntry[] = [];
+  let held: TokenEvent | undefined;
   let text = '';
   let stopReason: StopReason = 'length';
   let prefillMs = 0;
@@ -73,8 +74,19 @@ export async function* generateTokens(
       const piece = decoder.push(token);
       text += piece.text;
       decodeMs += performance.now() - stepStart;
-      // Handed out as soon as it is known; the next pass starts when the consumer asks for more.
-      yield { event: 'token', index, token_id: token, text: piece.text, ...(logprob === undefined ? {} : { logprob }) };
+      if (held !== undefined) yield held;
+      held = undefined;
+      const event: TokenEvent = {
+        event: 'token',
+        index,
+        token_id: token,
+        text: piece.text,
+        ...(logprob === undefined ? {} : { logprob }),
+      };
+      // Handed out as soon as it is known; the next pass starts when the consumer asks for more. A token with an open
+      // end waits for its successor: if it is the last one, what it left open belongs to it.
+      if (decoder.pending) held = event;
+      else yield event;
       throwIfAborted(signal);
       if (piece.stopped) {
         stopReason = 'stop';
@@ -87,7 +99,9 @@ export async function* generateTokens(
       decodePasses++;
       decodeMs += performance.now() - passStart;
     }
-    text += decoder.finish();
+    const tail = decoder.finish();
+    text += tail;
+    if (held !== undefined) yield { ...held, text: held.text + tail };
   } finally {
     await backend.end();
   }

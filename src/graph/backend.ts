@@ -18,6 +18,8 @@ export interface Backend {
   readonly name: 'cpu' | 'reference';
   readonly kernel: 'simd' | 'relaxed' | 'scalar';
   readonly threads: number;
+  /** Bytes reserved for keys and values. */
+  readonly kvCacheBytes: number;
   /** Tokens of one prefill pass at most. */
   readonly maxRows: number;
   /** Rows of one pass at most when all of them want logits. */

@@ -14,6 +14,8 @@ export interface ExpectedTensor {
   /** Vectors stay f32; matrices may have any supported type. */
   readonly kind: 'matrix' | 'vector';
   readonly optional?: boolean;
+  /** Read while the model is set up and not given to the backend. */
+  readonly setup?: boolean;
 }
 
 /** A model whose file passed the contract: hyperparameters, and handles to the tensors that are present. */

@@ -11,7 +11,7 @@ export const llama: Architecture = {
   tensors: (hp) => [
     ...decoderTensors(hp),
     // Llama 3.1 and later: divisors of the RoPE frequencies.
-    { name: 'rope_freqs.weight', shape: [hp.ropeDims / 2], kind: 'vector', optional: true },
+    { name: 'rope_freqs.weight', shape: [hp.ropeDims / 2], kind: 'vector', optional: true, setup: true },
     ...forEachBlock(hp, (prefix) => [
       ...attentionTensors(hp, prefix, { bias: 'optional' }),
       ...(hp.expertCount > 0 ? moeFfnTensors(hp, prefix) : denseFfnTensors(hp, prefix, 'optional')),

@@ -28,44 +28,55 @@ export interface ReferenceOptions {
   readonly tensors: Iterable<string>;
   readonly contextLength: number;
   readonly blockCount: number;
-  readonly onBytes?: (bytes: number) => void;
+  /** Values of one position's keys and values in a layer. */
+  readonly keyWidth: number;
+  readonly valueWidth: number;
+  /** Told the bytes loaded so far. */
+  readonly onLoaded?: (bytes: number) => void;
   readonly signal?: AbortSignal;
 }
 
 export async function createReferenceBackend(options: ReferenceOptions): Promise<Backend> {
   const loaded = new Map<string, LoadedTensor>();
+  let loadedBytes = 0;
   for (const name of options.tensors) {
     options.signal?.throwIfAborted();
     const info = options.file.tensors.get(name) as TensorInfo;
     const bytes = await options.file.source.read(info.offset, info.byteLength);
     loaded.set(name, { info, bytes: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
-    options.onBytes?.(info.byteLength);
+    loadedBytes += info.byteLength;
+    options.onLoaded?.(loadedBytes);
   }
-  return new ReferenceBackend(loaded, options.contextLength, options.blockCount);
+  const { contextLength, keyWidth, valueWidth } = options;
+  const caches = Array.from({ length: options.blockCount }, () => ({
+    k: new Float32Array(contextLength * keyWidth),
+    v: new Float32Array(contextLength * valueWidth),
+  }));
+  return new ReferenceBackend(loaded, caches);
 }
 
 class ReferenceBackend implements Backend {
   readonly name = 'reference';
   readonly kernel = 'scalar';
   readonly threads = 1;
+  readonly kvCacheBytes: number;
   readonly maxRows = 64;
   readonly maxOutputs = 64;
   readonly observedRows = 64;
   readonly #tensors: ReadonlyMap<string, LoadedTensor>;
-  readonly #contextLength: number;
-  readonly #caches: (LayerCache | undefined)[];
+  readonly #caches: LayerCache[];
 
-  constructor(tensors: ReadonlyMap<string, LoadedTensor>, contextLength: number, blockCount: number) {
+  constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: LayerCache[]) {
     this.#tensors = tensors;
-    this.#contextLength = contextLength;
-    this.#caches = new Array<LayerCache | undefined>(blockCount).fill(undefined);
+    this.#caches = caches;
+    this.kvCacheBytes = caches.reduce((sum, { k, v }) => sum + k.byteLength + v.byteLength, 0);
   }
 
   begin(): void {}
   async end(): Promise<void> {}
 
   async dispose(): Promise<void> {
-    this.#caches.fill(undefined);
+    this.#caches.length = 0;
   }
 
   async execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array> {
@@ -225,11 +236,7 @@ class ReferenceBackend implements Backend {
   #storeKv(layer: number, k: Float32Array, v: Float32Array, positions: Int32Array): void {
     const kWidth = k.length / positions.length;
     const vWidth = v.length / positions.length;
-    const cache = this.#caches[layer] ?? {
-      k: new Float32Array(this.#contextLength * kWidth),
-      v: new Float32Array(this.#contextLength * vWidth),
-    };
-    this.#caches[layer] = cache;
+    const cache = this.#caches[layer]!;
     positions.forEach((position, row) => {
       for (let i = 0; i < kWidth; i++) cache.k[position * kWidth + i] = toHalf(k[row * kWidth + i]!);
       for (let i = 0; i < vWidth; i++) cache.v[position * vWidth + i] = toHalf(v[row * vWidth + i]!);

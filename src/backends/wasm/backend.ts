@@ -27,6 +27,7 @@ export interface WasmBackendParts {
   readonly maxRows: number;
   readonly maxOutputs: number;
   readonly observedRows: number;
+  readonly kvCacheBytes: number;
   readonly scratchBytes: number;
   /** Absent: this thread computes, on plain memory. */
   readonly pool?: KernelPool<KernelTask>;
@@ -48,6 +49,7 @@ export class WasmBackend implements Backend {
   readonly maxRows: number;
   readonly maxOutputs: number;
   readonly observedRows: number;
+  readonly kvCacheBytes: number;
   readonly #parts: WasmBackendParts;
   readonly #control: Int32Array;
   readonly #interpreterLayout: InterpreterLayout;
@@ -65,6 +67,7 @@ export class WasmBackend implements Backend {
     this.maxRows = parts.maxRows;
     this.maxOutputs = parts.maxOutputs;
     this.observedRows = parts.observedRows;
+    this.kvCacheBytes = parts.kvCacheBytes;
     const { layout, banks } = parts;
     const first = banks[0]!.memory.buffer;
     this.#control = new Int32Array(first, 0, 256);

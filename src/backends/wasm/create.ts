@@ -18,12 +18,7 @@ export interface WasmBackendOptions {
   readonly file: ModelFile;
   /** Tensors to load, in the order of the blocks. */
   readonly weights: readonly Weight[];
-  readonly blockCount: number;
-  readonly headCount: number;
-  readonly headCountKv: number;
-  readonly headDim: number;
-  readonly headDimV: number;
-  readonly vocabularySize: number;
+  readonly hyperparameters: DecoderShape;
   readonly rope: RopeParameters;
   readonly contextLength: number;
   /** Records a pass of that shape. */
@@ -38,6 +33,16 @@ export interface WasmBackendOptions {
   readonly signal?: AbortSignal;
   /** Smaller banks, for tests. */
   readonly bankBytes?: number;
+}
+
+/** The sizes of a model that memory depends on. */
+export interface DecoderShape {
+  readonly blockCount: number;
+  readonly headCount: number;
+  readonly headCountKv: number;
+  readonly headDim: number;
+  readonly headDimV: number;
+  readonly vocabularySize: number;
 }
 
 /** Tokens of one prefill pass: enough to use an unpacked weight tile often, few enough for little memory. */
@@ -57,28 +62,22 @@ export const WASM_TYPES: ReadonlySet<string> = /* @__PURE__ */ new Set([
   'Q6_K',
 ]);
 
-export function kvCacheBytes(kernels: KernelExports, options: WasmBackendOptions): { keys: number; values: number } {
-  const { contextLength, headCountKv, headDim, headDimV } = options;
-  return {
-    keys: kernels.k_cache_bytes(contextLength, headCountKv, headDim) >>> 0,
-    values: kernels.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0,
-  };
-}
-
 export async function createWasmBackend(options: WasmBackendOptions): Promise<WasmBackend> {
   const { file, module, contextLength } = options;
+  const { blockCount, headCount, headCountKv, headDim, headDimV, vocabularySize } = options.hyperparameters;
   const workers = options.shared ? options.threads : 1;
   const maxRows = Math.min(MAX_ROWS, contextLength);
-  const maxOutputs = Math.max(1, Math.min(maxRows, Math.floor(MAX_LOGITS / options.vocabularySize)));
+  const maxOutputs = Math.max(1, Math.min(maxRows, Math.floor(MAX_LOGITS / vocabularySize)));
 
   // One page is enough to ask the module for sizes.
   const probe = (await instantiate(module, [allocate(1, options.shared)]))[0]!.exports;
-  const { keys, values } = kvCacheBytes(probe, options);
+  const keys = probe.k_cache_bytes(contextLength, headCountKv, headDim) >>> 0;
+  const values = probe.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0;
   const sized = measure(options, probe, workers, maxRows, maxOutputs);
   const scratchBytes = align(
     Math.max(
       probe.SCRATCH_BYTES.value,
-      probe.attention_scratch_bytes(options.headDim, options.headDimV, options.headCount / options.headCountKv),
+      probe.attention_scratch_bytes(headDim, headDimV, headCount / headCountKv),
     ),
   );
   const layoutInput = {
@@ -89,7 +88,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
       info: file.tensors.get(weight.name) as TensorInfo,
       layer: layerOf(weight.name),
     })),
-    blockCount: options.blockCount,
+    blockCount,
     keyBytes: keys,
     valueBytes: values,
     maxRows,
@@ -106,7 +105,8 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
   if (staging * workers > layout.arenaBytes) {
     layout = planLayout({ ...layoutInput, arenaBytes: align(staging * workers) });
   }
-  checkMemory(options, layout, (keys + values) * options.blockCount);
+  const kvCacheBytes = (keys + values) * blockCount;
+  checkMemory(options, layout, kvCacheBytes);
 
   const banks = await instantiate(
     module,
@@ -122,6 +122,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     rope: options.rope,
     maxRows,
     maxOutputs,
+    kvCacheBytes,
     observedRows: Math.max(1, Math.min(maxRows, Math.floor(layout.arenaBytes / sized.observedRowBytes))),
     scratchBytes,
     threads: workers,
