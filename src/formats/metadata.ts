@@ -7,10 +7,11 @@
 export interface StringArray {
   readonly kind: 'strings';
   readonly length: number;
-  /** UTF-8 bytes of all strings, back to back. */
+  /** Holds all strings; other bytes may stand between them. */
   readonly bytes: Uint8Array;
-  /** `length + 1` entries: string i is `bytes[offsets[i] .. offsets[i + 1])`. */
-  readonly offsets: Uint32Array;
+  /** First byte of each string, and its end. */
+  readonly starts: Uint32Array;
+  readonly ends: Uint32Array;
   /** String i; invalid UTF-8 becomes U+FFFD, a leading byte-order mark stays. */
   at(index: number): string;
 }
@@ -18,7 +19,6 @@ export interface StringArray {
 export interface NumberArray {
   readonly kind: 'numbers';
   readonly length: number;
-  /** 64-bit integers are kept as BigInts only where they do not fit a double. */
   readonly values:
     | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array | Float32Array | Float64Array
     | BigUint64Array | BigInt64Array;
