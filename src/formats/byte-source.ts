@@ -1,3 +1,5 @@
+import { AprError } from '../errors.ts';
+
 /**
  * Random access to the bytes of a model file, wherever they are. The platform folders provide implementations
  * (file, Blob, memory); parsers know this interface only.
@@ -8,7 +10,7 @@ export interface ByteSource {
   /** Length in bytes. */
   readonly size: number;
   /**
-   * Exactly `length` bytes from `offset`.
+   * Exactly `length` bytes from `offset`, in memory of their own.
    * @throws AprError BAD_FORMAT when the range ends beyond the source, IO when reading fails
    */
   read(offset: number, length: number): Promise<Uint8Array>;
@@ -24,3 +26,14 @@ export type SourceLocator =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'blob'; readonly blob: Blob }
   | { readonly kind: 'memory'; readonly bytes: Uint8Array };
+
+/** @throws AprError BAD_FORMAT when `offset … offset + length` is not a range within the source */
+export function checkRange({ name, size }: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {
+  const whole = Number.isSafeInteger(offset) && Number.isSafeInteger(length);
+  if (whole && offset >= 0 && length >= 0 && offset + length <= size) return;
+  throw new AprError(
+    'BAD_FORMAT',
+    `${name}: ${length} bytes from byte ${offset} were asked for, but there are ${size}; the file is damaged or truncated`,
+    { offset, length, size },
+  );
+}

@@ -66,6 +66,23 @@ export function ggmlTypeById(id: number): GgmlType | undefined {
   return byId.get(id);
 }
 
+/** Ids that files once had and ggml no longer reads. */
+const REMOVED: ReadonlyMap<number, string> = /* @__PURE__ */ new Map([
+  [4, 'Q4_2'],
+  [5, 'Q4_3'],
+  [31, 'Q4_0_4_4'],
+  [32, 'Q4_0_4_8'],
+  [33, 'Q4_0_8_8'],
+  [36, 'IQ4_NL_4_4'],
+  [37, 'IQ4_NL_4_8'],
+  [38, 'IQ4_NL_8_8'],
+]);
+
+/** Name of a type that ggml has withdrawn, undefined for any other id. */
+export function removedGgmlType(id: number): string | undefined {
+  return REMOVED.get(id);
+}
+
 export function ggmlType(name: GgmlTypeName): GgmlType {
   return byName.get(name) as GgmlType;
 }

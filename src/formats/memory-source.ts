@@ -1,19 +1,24 @@
 /** A model that is in memory already. */
 
-import { AprError } from '../errors.ts';
-import type { ByteSource } from './byte-source.ts';
+import { type ByteSource, checkRange } from './byte-source.ts';
 
+/**
+ * A source over `bytes`, which must not change while it is in use.
+ * @param name what messages call it
+ */
 export function memorySource(name: string, bytes: Uint8Array): ByteSource {
-  return {
+  const source: ByteSource = {
     name,
     size: bytes.length,
     locator: { kind: 'memory', bytes },
     read: async (offset, length) => {
-      if (offset < 0 || offset + length > bytes.length) {
-        throw new AprError('BAD_FORMAT', `${name}: bytes ${offset} to ${offset + length} were asked for, there are ${bytes.length}`);
-      }
-      return bytes.slice(offset, offset + length);
+      checkRange(source, offset, length);
+      // Not `slice`: Node's Buffer makes that a view, and text decoders refuse shared memory.
+      const copy = new Uint8Array(length);
+      copy.set(bytes.subarray(offset, offset + length));
+      return copy;
     },
     close: async () => {},
   };
+  return source;
 }

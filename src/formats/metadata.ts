@@ -19,6 +19,7 @@ export interface StringArray {
 export interface NumberArray {
   readonly kind: 'numbers';
   readonly length: number;
+  /** Of the type that the file declares. */
   readonly values:
     | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array | Float32Array | Float64Array
     | BigUint64Array | BigInt64Array;
@@ -49,10 +50,11 @@ export interface Metadata {
   has(key: string): boolean;
   value(key: string): MetadataValue | undefined;
   typeOf(key: string): MetadataTypeName | undefined;
+  /** Invalid UTF-8 becomes U+FFFD, a leading byte-order mark stays. */
   string(key: string): string | undefined;
-  /** Any integer type, non-negative and at most 2^53. */
+  /** Any integer type, non-negative and below 2^53. */
   uint(key: string): number | undefined;
-  /** Any float or integer type. */
+  /** Any float or integer type; infinities and NaN are an error. */
   float(key: string): number | undefined;
   bool(key: string): boolean | undefined;
   strings(key: string): StringArray | undefined;

@@ -5,6 +5,12 @@ import type { ByteSource } from '../byte-source.ts';
 
 const FIRST_READ = 1 << 20;
 
+/**
+ * The largest vocabularies make headers of some 30 MB. Beyond this a file is not a model, and its declared lengths
+ * must not make us hold all of it in memory.
+ */
+export const MAX_HEADER_BYTES = 1 << 28;
+
 export class HeaderReader {
   readonly source: ByteSource;
   /** All bytes from the start of the file that have been fetched. */
@@ -16,9 +22,9 @@ export class HeaderReader {
     this.source = source;
   }
 
-  /** Bytes of the file from the cursor on. */
+  /** Bytes from the cursor on that can belong to the header. */
   get remaining(): number {
-    return this.source.size - this.position;
+    return Math.min(this.source.size, MAX_HEADER_BYTES) - this.position;
   }
 
   /** True when `length` bytes can be read without {@link ensure}. */
@@ -26,12 +32,15 @@ export class HeaderReader {
     return this.position + length <= this.bytes.length;
   }
 
-  /** Makes `length` bytes readable. @throws AprError BAD_FORMAT when the file ends before them */
+  /**
+   * Makes `length` bytes readable.
+   * @throws AprError BAD_FORMAT when the file, or what a header may have, ends before them
+   */
   async ensure(length: number, what: string): Promise<void> {
     if (this.has(length)) return;
-    const end = this.position + length;
-    if (end > this.source.size) throw this.truncated(what, end);
-    const target = Math.min(this.source.size, Math.max(end, FIRST_READ, this.bytes.length * 2));
+    if (length > this.remaining) throw this.tooShort(what, BigInt(length));
+    const limit = Math.min(this.source.size, MAX_HEADER_BYTES);
+    const target = Math.min(limit, Math.max(this.position + length, FIRST_READ, this.bytes.length * 2));
     const bytes = new Uint8Array(target);
     bytes.set(this.bytes);
     bytes.set(await this.source.read(this.bytes.length, target - this.bytes.length), this.bytes.length);
@@ -39,12 +48,19 @@ export class HeaderReader {
     this.#view = new DataView(bytes.buffer);
   }
 
-  truncated(what: string, needed: number): AprError {
+  /** The error for something at the cursor that needs at least `length` bytes, more than {@link remaining}. */
+  tooShort(what: string, length: bigint): AprError {
+    const { name, size } = this.source;
+    const needed = BigInt(this.position) + length;
+    if (needed <= BigInt(size)) {
+      const message = `${name}: ${what} at byte ${this.position} is ${length} bytes long; a header has at most ${MAX_HEADER_BYTES}`;
+      return new AprError('BAD_FORMAT', message, { size });
+    }
     return new AprError(
       'BAD_FORMAT',
-      `${this.source.name}: the file is truncated: ${what} at byte ${this.position} needs the file to have at least ` +
-        `${needed} bytes, it has ${this.source.size}`,
-      { needed, size: this.source.size },
+      `${name}: the file is truncated or its header is damaged: ${what} at byte ${this.position} needs the file to have ` +
+        `at least ${needed} bytes, but it has ${size}; fetch it again`,
+      { needed: String(needed), size },
     );
   }
 
@@ -63,5 +79,12 @@ export class HeaderReader {
     const value = this.#view.getBigUint64(this.position, true);
     this.position += 8;
     return value;
+  }
+
+  /** The next `length` bytes, which {@link ensure} has made readable; a view that a later fetch leaves as it is. */
+  take(length: number): Uint8Array {
+    const start = this.position;
+    this.position += length;
+    return this.bytes.subarray(start, this.position);
   }
 }

@@ -2,11 +2,25 @@
 
 import { AprError } from '../../errors.ts';
 import type { Metadata, MetadataTypeName, MetadataValue, StringArray } from '../metadata.ts';
+import { printable } from '../printable.ts';
 
+// `ignoreBOM` keeps a byte-order mark: it can be a token of a vocabulary.
 const decoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true });
+const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
 
+/** Invalid UTF-8 becomes U+FFFD. */
 export function decodeUtf8(bytes: Uint8Array): string {
   return decoder.decode(bytes);
+}
+
+/** Undefined for invalid UTF-8. */
+export function decodeUtf8Strictly(bytes: Uint8Array): string | undefined {
+  try {
+    return strictDecoder.decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 /** Strings that lie at `starts … ends` of `bytes`. */
@@ -17,7 +31,11 @@ export function stringArray(bytes: Uint8Array, starts: Uint32Array, ends: Uint32
     bytes,
     starts,
     ends,
-    at: (index) => decoder.decode(bytes.subarray(starts[index], ends[index])),
+    at: (index) => {
+      const start = starts[index];
+      if (start === undefined) throw new RangeError(`string ${index} of an array of ${starts.length}`);
+      return decoder.decode(bytes.subarray(start, ends[index]));
+    },
   };
 }
 
@@ -60,10 +78,9 @@ export class GgufMetadata implements Metadata {
   uint(key: string): number | undefined {
     const value = this.value(key);
     if (value === undefined) return undefined;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && !this.typeOf(key)!.startsWith('float')) {
-      return value;
-    }
-    throw this.#mismatch(key, 'a non-negative integer');
+    const isInteger = Number.isSafeInteger(value) && this.typeOf(key)?.startsWith('float') === false;
+    if (typeof value === 'number' && isInteger && value >= 0) return value;
+    throw this.#mismatch(key, 'an integer from 0 to 2^53');
   }
 
   float(key: string): number | undefined {
@@ -94,15 +111,18 @@ export class GgufMetadata implements Metadata {
     if (!(values instanceof BigUint64Array || values instanceof BigInt64Array)) return values;
     return Float64Array.from(values as Iterable<bigint>, (item) => {
       const number = Number(item);
-      if (!Number.isSafeInteger(number)) throw this.#mismatch(key, 'integers below 2^53');
+      if (!Number.isSafeInteger(number)) throw this.#mismatch(key, 'integers that stay below 2^53');
       return number;
     });
   }
 
   #mismatch(key: string, expected: string): AprError {
     const value = this.value(key);
-    const shown = typeof value === 'object' ? `an array of ${value.length} ${value.kind}` : `${this.typeOf(key)} ${String(value)}`;
-    const message = `${this.sourceName}: metadata "${key}" is ${shown}, expected ${expected}`;
-    return new AprError('BAD_FORMAT', message, { key });
+    const found =
+      typeof value === 'object'
+        ? `an array of ${value.length} ${value.kind}`
+        : `${this.typeOf(key)} ${printable(typeof value === 'string' ? `"${value}"` : String(value))}`;
+    const message = `${this.sourceName}: metadata "${printable(key)}" is ${found}, expected ${expected}`;
+    return new AprError('BAD_FORMAT', message, { key, found, expected });
   }
 }

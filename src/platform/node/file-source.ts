@@ -1,35 +1,44 @@
 /** A model file on disk. */
 
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AprError } from '../../errors.ts';
-import type { ByteSource } from '../../formats/byte-source.ts';
+import { type ByteSource, checkRange } from '../../formats/byte-source.ts';
 
 /** A single read must stay below 2^31 bytes. */
 const MAX_READ = 1 << 30;
 
-/** @throws AprError NOT_FOUND, BAD_FORMAT for a directory, IO */
+/**
+ * Opens the file for reading.
+ * @throws AprError NOT_FOUND, BAD_FORMAT for a directory or device, IO
+ */
 export async function openFileSource(path: string): Promise<ByteSource> {
-  let handle: FileHandle;
   try {
-    handle = await open(path, 'r');
-  } catch (cause) {
-    throw openError(path, cause);
-  }
-  try {
-    const stat = await handle.stat();
-    if (stat.isDirectory()) throw new AprError('BAD_FORMAT', `${path}: is a directory, expected a GGUF file`);
-    if (!stat.isFile()) throw new AprError('BAD_FORMAT', `${path}: is not a regular file, so its bytes cannot be read at random`);
-    return new FileSource(path, stat.size, handle);
+    // Looked at before it is opened: opening a named pipe would wait for somebody to write to it.
+    const stats = await stat(path);
+    if (stats.isDirectory()) {
+      throw new AprError('BAD_FORMAT', `${path}: is a directory, expected a model file; name the .gguf file in it`, { path });
+    }
+    if (!stats.isFile()) {
+      const message = `${path}: is a pipe, socket or device, expected a regular file, since it is read at several places`;
+      throw new AprError('BAD_FORMAT', message, { path });
+    }
+    const handle = await open(path, 'r');
+    try {
+      return new FileSource(path, (await handle.stat()).size, handle);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
   } catch (error) {
-    await handle.close();
-    throw error;
+    throw error instanceof AprError ? error : openError(path, error);
   }
 }
 
 function openError(path: string, cause: unknown): AprError {
-  const code = (cause as { code?: string }).code;
-  if (code === 'ENOENT' || code === 'ENOTDIR') {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  // The last is a path that no file can have, since it holds a zero byte.
+  if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ERR_INVALID_ARG_VALUE') {
     return new AprError('NOT_FOUND', `${path}: no such file`, { path }, { cause });
   }
   const reason = cause instanceof Error ? cause.message : String(cause);
@@ -46,25 +55,20 @@ class FileSource implements ByteSource {
   constructor(path: string, size: number, handle: FileHandle) {
     this.name = path;
     this.size = size;
+    // Absolute, since a worker opens it later, when the current directory may be another.
     this.locator = { kind: 'file', path: resolve(path) };
     this.#handle = handle;
   }
 
   async read(offset: number, length: number): Promise<Uint8Array> {
-    if (offset + length > this.size) {
-      throw new AprError('BAD_FORMAT', `${this.name}: bytes up to ${offset + length} were asked for, the file has ${this.size}`);
-    }
+    checkRange(this, offset, length);
     const bytes = new Uint8Array(length);
     for (let done = 0; done < length; ) {
-      let count: number;
-      try {
-        const size = Math.min(length - done, MAX_READ);
-        count = (await this.#handle.read(bytes, done, size, offset + done)).bytesRead;
-      } catch (cause) {
-        const reason = cause instanceof Error ? cause.message : String(cause);
-        throw new AprError('IO', `${this.name}: reading failed: ${reason}`, {}, { cause });
+      const count = await this.#readOnce(bytes, done, offset);
+      if (count === 0) {
+        const message = `${this.name}: ends at byte ${offset + done} while it is being read; it had ${this.size} bytes when it was opened`;
+        throw new AprError('BAD_FORMAT', message);
       }
-      if (count === 0) throw new AprError('BAD_FORMAT', `${this.name}: ends at byte ${offset + done}, while it is being read`);
       done += count;
     }
     return bytes;
@@ -73,5 +77,17 @@ class FileSource implements ByteSource {
   close(): Promise<void> {
     this.#closed ??= this.#handle.close();
     return this.#closed;
+  }
+
+  /** Bytes read from `offset + done` on to `bytes[done …]`; the system may return fewer than asked for. */
+  async #readOnce(bytes: Uint8Array, done: number, offset: number): Promise<number> {
+    if (this.#closed !== undefined) throw new AprError('IO', `${this.name}: was read after it had been closed`);
+    try {
+      const { bytesRead } = await this.#handle.read(bytes, done, Math.min(bytes.length - done, MAX_READ), offset + done);
+      return bytesRead;
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new AprError('IO', `${this.name}: reading failed: ${reason}`, {}, { cause });
+    }
   }
 }
