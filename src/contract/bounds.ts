@@ -1,8 +1,10 @@
 /** Bounds on hyperparameters: what a real model has, and what arithmetic here can carry. */
 
-import type { Finding } from './finding.ts';
+import { type Finding, keyFinding } from './finding.ts';
 
 export interface ContractHyperparameters {
+  /** As `general.architecture` has it; it begins the other metadata keys. */
+  readonly architecture: string;
   readonly blockCount: number;
   readonly contextLength: number;
   readonly embeddingLength: number;
@@ -14,57 +16,99 @@ export interface ContractHyperparameters {
   readonly rmsEps: number;
   readonly ropeFreqBase: number;
   readonly ropeDims: number;
+  readonly ropeScaling: RopeScalingNumbers;
+  /** Factor on q · k. */
+  readonly attentionScale: number;
   readonly expertCount: number;
   readonly expertUsedCount: number;
   readonly expertFeedForwardLength: number;
   readonly vocabularySize: number;
 }
 
+/** Scaling of RoPE; which numbers there are depends on the type. */
+export interface RopeScalingNumbers {
+  readonly type: string;
+  readonly factor?: number;
+  readonly originalContextLength?: number;
+  readonly betaFast?: number;
+  readonly betaSlow?: number;
+  readonly extFactor?: number;
+  readonly attentionFactor?: number;
+}
+
+/** Maxima of apr's model-metadata-bounds-v1, but for those with a comment. */
 const RULE = 'model-metadata-bounds-v1';
 const MAX_WIDTH = 65_536;
 const MAX_HEADS = 256;
 const MAX_BLOCKS = 256;
 const MAX_INNER = 262_144;
 const MAX_VOCABULARY = 1_000_000;
-const MAX_CONTEXT = 16_777_216; // files with a million positions exist; the cache is sized by what is asked for
-const MAX_HEAD_DIM = 1024;
-const MAX_EXPERTS = 1024;
+const MAX_CONTEXT = 16_777_216; // apr: 2,097,152, but files with ten million exist; the cache is sized by what is asked for
+const MAX_FREQ_BASE = 1e10; // apr: 1e8, but Mistral Small 3.1 and its kin have 1e9
+const MAX_HEAD_DIM = 1024; // not bounded by apr; the largest published ones are 512 wide
+const MAX_EXPERTS = 1024; // not bounded by apr; the most that is published is 896
+const MAX_ROPE_FACTOR = 1e6; // the largest published ones are below 1,000
 
 export function boundsFindings(hp: ContractHyperparameters): Finding[] {
   const findings: Finding[] = [];
-  const fail = (name: string, found: number, expected: string, rule = RULE): void => {
-    findings.push({ rule, found: String(found), expected, message: `${name} is ${found}, expected ${expected}` });
+  const fail = (suffix: string, found: number, expected: string): void => {
+    findings.push(keyFinding(RULE, `${hp.architecture}.${suffix}`, found, expected));
   };
-  const whole = (name: string, value: number, least: number, most: number): void => {
-    if (!Number.isInteger(value) || value < least || value > most) fail(name, value, `a whole number from ${least} to ${most}`);
+  const whole = (suffix: string, value: number, least: number, most: number): void => {
+    if (!Number.isInteger(value) || value < least || value > most) fail(suffix, value, `a whole number from ${least} to ${most}`);
   };
-  const real = (name: string, value: number, least: number, most: number): void => {
-    if (!(value >= least && value <= most)) fail(name, value, `a number from ${least} to ${most}`);
+  const real = (suffix: string, value: number, least: number, most: number): void => {
+    if (!(value >= least && value <= most)) fail(suffix, value, `a number from ${least} to ${most}`);
+  };
+  const even = (suffix: string, value: number, most: number): void => {
+    if (!Number.isInteger(value / 2) || value < 2 || value > most) fail(suffix, value, `an even number from 2 to ${most}`);
   };
   whole('block_count', hp.blockCount, 1, MAX_BLOCKS);
   whole('context_length', hp.contextLength, 1, MAX_CONTEXT);
   whole('embedding_length', hp.embeddingLength, 1, MAX_WIDTH);
   whole('attention.head_count', hp.headCount, 1, MAX_HEADS);
   whole('attention.head_count_kv', hp.headCountKv, 1, MAX_HEADS);
-  whole('attention.key_length (head size)', hp.headDim, 2, MAX_HEAD_DIM);
-  whole('attention.value_length (head size)', hp.headDimV, 2, MAX_HEAD_DIM);
-  whole('vocabulary size', hp.vocabularySize, 1, MAX_VOCABULARY);
-  real('attention.layer_norm_rms_epsilon', hp.rmsEps, 1e-10, 0.01);
-  real('rope.freq_base', hp.ropeFreqBase, 1, 1e10);
-  if (hp.headCount % hp.headCountKv !== 0) {
-    fail('attention.head_count', hp.headCount, `a multiple of attention.head_count_kv ${hp.headCountKv}`);
+  if (hp.headCountKv >= 1 && hp.headCount % hp.headCountKv !== 0) {
+    fail('attention.head_count', hp.headCount, `a multiple of attention.head_count_kv, which is ${hp.headCountKv}`);
   }
-  if (hp.headDim % 2 !== 0) fail('attention.key_length (head size)', hp.headDim, 'an even number');
-  if (hp.headDimV % 2 !== 0) fail('attention.value_length (head size)', hp.headDimV, 'an even number');
-  if (!Number.isInteger(hp.ropeDims) || hp.ropeDims < 2 || hp.ropeDims % 2 !== 0 || hp.ropeDims > hp.headDim) {
-    fail('rope.dimension_count', hp.ropeDims, `an even number from 2 to the head size ${hp.headDim}`);
-  }
+  // Absent, they are embedding_length / attention.head_count.
+  even('attention.key_length', hp.headDim, MAX_HEAD_DIM);
+  even('attention.value_length', hp.headDimV, MAX_HEAD_DIM);
+  even('rope.dimension_count', hp.ropeDims, Math.min(hp.headDim, MAX_HEAD_DIM));
   whole('expert_count', hp.expertCount, 0, MAX_EXPERTS);
   if (hp.expertCount > 0) {
-    whole('expert_used_count', hp.expertUsedCount, 1, hp.expertCount);
+    whole('expert_used_count', hp.expertUsedCount, 1, Math.min(hp.expertCount, MAX_EXPERTS));
     whole('expert_feed_forward_length', hp.expertFeedForwardLength, 1, MAX_INNER);
   } else {
     whole('feed_forward_length', hp.feedForwardLength, 1, MAX_INNER);
   }
+  real('attention.layer_norm_rms_epsilon', hp.rmsEps, 1e-10, 0.01);
+  real('attention.scale', hp.attentionScale, Number.MIN_VALUE, Number.MAX_VALUE);
+  real('rope.freq_base', hp.ropeFreqBase, 1, MAX_FREQ_BASE);
+  ropeScalingBounds(hp.ropeScaling, hp.ropeFreqBase, real);
+  if (!Number.isInteger(hp.vocabularySize) || hp.vocabularySize < 1 || hp.vocabularySize > MAX_VOCABULARY) {
+    const expected = `1 to ${MAX_VOCABULARY} tokens`;
+    findings.push(keyFinding(RULE, 'tokenizer.ggml.tokens', `a vocabulary of ${hp.vocabularySize}`, expected));
+  }
   return findings;
+}
+
+/** Each is a divisor, or within a logarithm. */
+function ropeScalingBounds(
+  scaling: RopeScalingNumbers,
+  freqBase: number,
+  real: (suffix: string, value: number, least: number, most: number) => void,
+): void {
+  const { factor, originalContextLength, betaFast, betaSlow, extFactor, attentionFactor } = scaling;
+  if (factor !== undefined) real('rope.scaling.factor', factor, 1 / MAX_ROPE_FACTOR, MAX_ROPE_FACTOR);
+  if (scaling.type !== 'yarn') return;
+  // YaRN divides by the logarithm of the base.
+  real('rope.freq_base', freqBase, 1.001, MAX_FREQ_BASE);
+  if (originalContextLength !== undefined) {
+    real('rope.scaling.original_context_length', originalContextLength, 1, MAX_CONTEXT);
+  }
+  if (betaFast !== undefined) real('rope.scaling.yarn_beta_fast', betaFast, 1e-6, 1e6);
+  if (betaSlow !== undefined) real('rope.scaling.yarn_beta_slow', betaSlow, 1e-6, 1e6);
+  if (extFactor !== undefined) real('rope.scaling.yarn_ext_factor', extFactor, 0, 1);
+  if (attentionFactor !== undefined) real('rope.scaling.attn_factor', attentionFactor, 1e-6, 1e6);
 }

@@ -2,9 +2,17 @@
 export interface Finding {
   /** Stable name of the rule. */
   readonly rule: string;
+  /** Tensor that the finding is about. */
   readonly tensor?: string;
+  /** Metadata key that the finding is about. */
+  readonly key?: string;
   readonly found: string;
   readonly expected: string;
   /** One sentence without the file's name. */
   readonly message: string;
+}
+
+/** "KEY is FOUND, expected EXPECTED". */
+export function keyFinding(rule: string, key: string, found: number | string, expected: string): Finding {
+  return { rule, key, found: String(found), expected, message: `metadata ${key} is ${found}, expected ${expected}` };
 }

@@ -3,14 +3,19 @@
 import { AprError } from '../errors.ts';
 import { boundsFindings, type ContractHyperparameters } from './bounds.ts';
 import type { Finding } from './finding.ts';
-import { type ContractTensor, type ExpectedTensor, tensorFindings } from './tensors.ts';
+import { type ContractTensor, type ExpectedTensor, TYPE_RULE, tensorFindings } from './tensors.ts';
 import { type ContractVocabulary, vocabularyFindings } from './vocabulary.ts';
 
+export type { ContractHyperparameters } from './bounds.ts';
 export type { Finding } from './finding.ts';
+export type { ContractTensor, ExpectedTensor } from './tensors.ts';
+export type { ContractVocabulary } from './vocabulary.ts';
 
 export interface ContractInput {
   readonly sourceName: string;
+  /** The file's tensors by name. */
   readonly tensors: ReadonlyMap<string, ContractTensor>;
+  /** Every tensor that the architecture computes with, and no other. */
   readonly expected: readonly ExpectedTensor[];
   /** Types that the backend multiplies. */
   readonly supportedTypes: ReadonlySet<string>;
@@ -18,26 +23,42 @@ export interface ContractInput {
   readonly vocabulary: ContractVocabulary;
 }
 
-/** Every broken rule: bounds first, since shapes follow from hyperparameters. */
+/** Every broken rule. With a hyperparameter out of bounds no shapes are compared, since they follow from it. */
 export function checkContract(input: ContractInput): Finding[] {
+  const bounds = boundsFindings(input.hyperparameters);
+  if (bounds.length > 0) return bounds;
   return [
-    ...boundsFindings(input.hyperparameters),
     ...vocabularyFindings(input.vocabulary, input.hyperparameters.vocabularySize),
     ...tensorFindings(input.tensors, input.expected, input.supportedTypes),
   ];
 }
 
+/**
+ * Checks the hyperparameters alone. To be called before the list of expected tensors is made: its length is the
+ * file's word until then.
+ * @throws AprError CONTRACT
+ */
+export function assertBounds(sourceName: string, hyperparameters: ContractHyperparameters): void {
+  refuse(sourceName, boundsFindings(hyperparameters));
+}
+
 /** @throws AprError CONTRACT, or UNSUPPORTED when only tensor types stand in the way */
 export function assertContract(input: ContractInput): void {
-  const findings = checkContract(input);
+  refuse(input.sourceName, checkContract(input));
+}
+
+function refuse(sourceName: string, findings: readonly Finding[]): void {
   const first = findings[0];
   if (first === undefined) return;
   const more = findings.length > 1 ? ` (and ${findings.length - 1} more)` : '';
-  const code = findings.every(({ rule }) => rule === 'TYPE-SUPPORTED') ? 'UNSUPPORTED' : 'CONTRACT';
-  throw new AprError(code, `${input.sourceName}: ${first.message}${more}`, {
-    rule: first.rule,
-    found: first.found,
-    expected: first.expected,
+  const code = findings.every(({ rule }) => rule === TYPE_RULE) ? 'UNSUPPORTED' : 'CONTRACT';
+  const { rule, tensor, key, found, expected } = first;
+  throw new AprError(code, `${sourceName}: ${first.message}${more} (${rule})`, {
+    rule,
+    ...(tensor === undefined ? {} : { tensor }),
+    ...(key === undefined ? {} : { key }),
+    found,
+    expected,
     findings: findings.length,
   });
 }

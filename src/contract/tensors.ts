@@ -12,12 +12,19 @@ export interface ExpectedTensor {
   readonly name: string;
   /** ggml order: row length first. */
   readonly shape: readonly number[];
+  /** A vector is used as f32, a matrix as the file has it. */
   readonly kind: 'matrix' | 'vector';
   readonly optional?: boolean;
 }
 
+/** Name of the rule on tensor types: the one that stands for what is not implemented, rather than for a broken file. */
+export const TYPE_RULE = 'TYPE-SUPPORTED';
+
 /** Types that a norm or bias may have: it is kept as f32. */
 const VECTOR_TYPES: ReadonlySet<string> = /* @__PURE__ */ new Set(['F32', 'F16', 'BF16']);
+
+/** Tensors with one row for each token. */
+const VOCABULARY_ROWS: ReadonlySet<string> = /* @__PURE__ */ new Set(['token_embd.weight', 'output.weight']);
 
 export function tensorFindings(
   tensors: ReadonlyMap<string, ContractTensor>,
@@ -30,24 +37,37 @@ export function tensorFindings(
     known.add(name);
     const tensor = tensors.get(name);
     if (tensor === undefined) {
-      if (!optional) findings.push(finding('TENSOR-PRESENT', name, 'absent', `shape [${shape.join(', ')}]`));
+      if (!optional) findings.push(finding('OBLIG-APR-WEIGHT-SHAPE-MATCHES-CONFIG', name, 'is missing', shown(shape)));
       continue;
     }
-    // A declared but empty head beside a full embedding matrix is a tied head.
-    if (name === 'output.weight' && tensor.byteLength === 0) continue;
+    if (isTiedHead(name, tensor, tensors)) continue;
     if (!sameShape(tensor.shape, shape)) {
-      findings.push(finding('F-LAYOUT-CONTRACT-001', name, `shape [${tensor.shape.join(', ')}]`, `shape [${shape.join(', ')}]`));
+      findings.push(finding(shapeRule(name, kind, tensor.shape, shape), name, `has ${shown(tensor.shape)}`, shown(shape)));
+      continue;
     }
     const types = kind === 'vector' ? VECTOR_TYPES : supportedTypes;
     if (!types.has(tensor.type.name)) {
-      findings.push(finding('TYPE-SUPPORTED', name, `type ${tensor.type.name}`, `one of ${[...types].join(', ')}`));
+      findings.push(finding(TYPE_RULE, name, `has type ${tensor.type.name}`, `one of ${[...types].join(', ')}`));
     }
   }
   // An unknown tensor is a computation that would be left out.
   for (const name of tensors.keys()) {
-    if (!known.has(name)) findings.push(finding('TENSOR-KNOWN', name, 'present', 'no tensor of this name in this architecture'));
+    if (known.has(name)) continue;
+    const reason = 'no such tensor in a model of this architecture; what it is for would be left out';
+    findings.push(finding('TENSOR-KNOWN', name, 'is present', reason));
   }
   return findings;
+}
+
+/** A declared but empty head beside a full embedding matrix says that the embedding is the head. */
+function isTiedHead(name: string, tensor: ContractTensor, tensors: ReadonlyMap<string, ContractTensor>): boolean {
+  return name === 'output.weight' && tensor.byteLength === 0 && (tensors.get('token_embd.weight')?.byteLength ?? 0) > 0;
+}
+
+function shapeRule(name: string, kind: ExpectedTensor['kind'], found: readonly number[], expected: readonly number[]): string {
+  if (VOCABULARY_ROWS.has(name) && found[0] === expected[0]) return 'OBLIG-APR-VOCAB-EMBED-CONSISTENT';
+  if (name === 'output.weight') return 'F-LAYOUT-CONTRACT-002';
+  return kind === 'vector' ? 'F-LAYOUT-CONTRACT-003' : 'F-LAYOUT-CONTRACT-001';
 }
 
 /** Equal but for trailing ones, which say the same. */
@@ -56,7 +76,11 @@ function sameShape(found: readonly number[], expected: readonly number[]): boole
   return Array.from({ length }, (_, i) => (found[i] ?? 1) === (expected[i] ?? 1)).every(Boolean);
 }
 
+function shown(shape: readonly number[]): string {
+  return `shape [${shape.join(', ')}]`;
+}
+
 function finding(rule: string, tensor: string, found: string, expected: string): Finding {
-  const shown = tensor.length > 80 ? `${tensor.slice(0, 77)}…` : tensor;
-  return { rule, tensor, found, expected, message: `tensor ${shown}: found ${found}, expected ${expected}` };
+  const name = tensor.length > 80 ? `${tensor.slice(0, 79)}…` : tensor;
+  return { rule, tensor, found, expected, message: `tensor ${name} ${found}, expected ${expected}` };
 }

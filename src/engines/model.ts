@@ -1,6 +1,6 @@
 /** From a parsed file to a checked model: architecture, hyperparameters, handles to its tensors, RoPE frequencies. */
 
-import { assertContract } from '../contract/index.ts';
+import { assertBounds, assertContract } from '../contract/index.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile, TensorInfo } from '../formats/model-file.ts';
 import type { Weight } from '../graph/command.ts';
@@ -28,6 +28,8 @@ export async function prepareModel(
 ): Promise<PreparedModel> {
   const hyperparameters = readHyperparameters(file.metadata);
   const architecture = architectureOf(hyperparameters.architecture, file.source.name);
+  // A list of expected tensors for four billion layers would not come back.
+  assertBounds(file.source.name, hyperparameters);
   const expected = architecture.tensors(hyperparameters);
   assertContract({
     sourceName: file.source.name,
