@@ -1,0 +1,61 @@
+/** The commands: a new one is a line here, and a file beside it that is imported when it runs. */
+
+import type { Environment } from '../environment.ts';
+import { type OptionTable, type OptionValues, readValues, type ScannedArguments } from '../options.ts';
+import type { OutputForm } from '../render/error.ts';
+import { RUN_OPTIONS } from './run-options.ts';
+
+export interface Command {
+  readonly name: string;
+  /** One line. */
+  readonly summary: string;
+  /** Behind `apr`. */
+  readonly usage: string;
+  readonly options: OptionTable;
+  /** What it does, then how it is written. */
+  readonly examples: readonly (readonly [string, string])[];
+  run(scan: ScannedArguments, form: OutputForm, environment: Environment): Promise<void>;
+}
+
+type Action<T extends OptionTable> = (
+  positionals: readonly string[],
+  values: OptionValues<T>,
+  form: OutputForm,
+  environment: Environment,
+) => Promise<void>;
+
+interface Definition<T extends OptionTable> extends Omit<Command, 'run'> {
+  readonly options: T;
+  load(): Promise<Action<T>>;
+}
+
+function define<T extends OptionTable>({ load, ...rest }: Definition<T>): Command {
+  return {
+    ...rest,
+    run: async ({ positionals, occurrences }, form, environment) => {
+      const values = readValues(
+        occurrences.filter(({ name }) => Object.hasOwn(rest.options, name)),
+        rest.options,
+      );
+      const action = await load();
+      await action(positionals, values, form, environment);
+    },
+  };
+}
+
+export const COMMANDS: readonly Command[] = [
+  define({
+    name: 'run',
+    summary: 'Answer a prompt with a model',
+    usage: 'run SOURCE [PROMPT] [options]',
+    options: RUN_OPTIONS,
+    examples: [
+      ['The tiny model that comes with apr', 'apr run demo "What is 2+2?"'],
+      ['Your own model, four threads, a longer answer', 'apr run qwen3-8b-q4_k_m.gguf -t 4 -n 500 "Explain RoPE."'],
+      ['A prompt from a file, or through a pipe', 'apr run model.gguf -i question.txt; git diff | apr run model.gguf --system "Review this."'],
+      ['For programs: one document, or an event a token', 'apr run demo Hello --json; apr run demo Hello --stream'],
+      ['No chat template: the model goes on with the text', 'apr run model.gguf --raw "Once upon a time" --temperature 0.8 --seed 7'],
+    ],
+    load: async () => (await import('./run.ts')).run,
+  }),
+];

@@ -1,0 +1,18 @@
+/** What a command works with, so that tests can hand in their own. */
+
+import type { createEngine } from '../src/index.ts';
+import type { InputStream } from './prompt.ts';
+
+export interface OutputStream {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(text: string, done?: (error?: Error | null) => void): boolean;
+}
+
+export interface Environment {
+  readonly stdin: InputStream;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  /** Imports the engine only when a command needs it. */
+  loadCreateEngine(): Promise<typeof createEngine>;
+}

@@ -1,0 +1,50 @@
+#!/usr/bin/env node
+/** The process around the command: signals, closed pipes, and the exit status. */
+
+import type { ErrorForm } from './cli.ts';
+
+const OLDEST_NODE = 20;
+const INTERRUPTED = 130;
+
+if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
+  process.stderr.write(`apr: this is Node ${process.versions.node}, expected Node ${OLDEST_NODE} or newer\n`);
+  process.exit(2);
+}
+
+const { runCli } = await import('./cli.ts');
+const { AprError } = await import('../src/errors.ts');
+const { renderError } = await import('./render/error.ts');
+
+const errors: ErrorForm = { form: 'text', verbose: false };
+const fail = (error: unknown): never => process.exit(renderError(error, errors.form, errors.verbose, process));
+
+process.on('SIGINT', () => {
+  // Leaves a loading line, a half-written answer and the echoed ^C on their own lines.
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K\x1b[0m\n');
+  if (errors.form !== 'text') fail(new AprError('ABORTED', 'interrupted'));
+  process.exit(INTERRUPTED);
+});
+process.on('uncaughtException', fail);
+process.on('unhandledRejection', fail);
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // The reader has what it wanted (`| head -1`).
+  if (error.code === 'EPIPE') process.exit(0);
+  errors.form = 'text';
+  fail(new AprError('IO', `standard output: cannot be written: ${error.message}`, {}, { cause: error }));
+});
+// Nobody reads the diagnostics: no reason to end the answer.
+process.stderr.on('error', () => {});
+
+const status = await runCli(
+  process.argv.slice(2),
+  {
+    stdin: process.stdin,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    loadCreateEngine: async () => (await import('../src/index.ts')).createEngine,
+  },
+  errors,
+);
+// Not left to the event loop: a thread that hangs must not keep a finished command alive.
+process.exit(status);

@@ -1,0 +1,45 @@
+/** Errors, as people and as programs read them. */
+
+import { AprError } from '../../src/errors.ts';
+import type { OutputStream } from '../environment.ts';
+import { visibleLine } from './terminal.ts';
+
+/** Form of what goes to stdout. */
+export type OutputForm = 'text' | 'json' | 'stream';
+
+/** Status for a fault of apr itself, which no code of AprError stands for. */
+const INTERNAL_STATUS = 1;
+
+/**
+ * Text: one sentence on stderr. JSON: one document on stdout, or one event of the stream.
+ * @returns the exit status
+ */
+export function renderError(
+  error: unknown,
+  form: OutputForm,
+  verbose: boolean,
+  { stdout, stderr }: { readonly stdout: OutputStream; readonly stderr: OutputStream },
+): number {
+  const known = error instanceof AprError;
+  const status = known ? error.exitStatus : INTERNAL_STATUS;
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = known ? reason : `internal error: ${reason}; please report it with what --verbose prints`;
+  if (form === 'text') {
+    stderr.write(`apr: ${visibleLine(message)}\n`);
+  } else {
+    const details = known && Object.keys(error.details).length > 0 ? { details: error.details } : {};
+    const body = { error: { code: known ? error.code : 'INTERNAL', message, exit_status: status, ...details } };
+    stdout.write(`${JSON.stringify(form === 'stream' ? { event: 'error', ...body } : body)}\n`);
+  }
+  if (verbose) stderr.write(`${trace(error)}\n`);
+  return status;
+}
+
+function trace(error: unknown): string {
+  const lines: string[] = [];
+  for (let at: unknown = error, depth = 0; at !== undefined && depth < 8; depth++) {
+    lines.push(`${depth === 0 ? '' : 'caused by '}${at instanceof Error ? (at.stack ?? at.message) : String(at)}`);
+    at = at instanceof Error ? at.cause : undefined;
+  }
+  return lines.join('\n');
+}
