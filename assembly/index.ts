@@ -11,3 +11,14 @@
  * - Nothing is dynamic: no allocation, no table, no data segment. Pointers may lie above 2 GiB, so compare them as
  *   usize.
  */
+
+import { TILE_BYTES } from './simd/tile';
+
+/** Bytes of scratch that the matrix kernels need for each worker. */
+export const SCRATCH_BYTES: i32 = TILE_BYTES;
+export { GROUP_ROWS } from './quants/ids';
+export { activation_bytes } from './simd/activations';
+export { activation_format, dequantize, dequantize_native, group_bytes, repack } from './quants/types';
+export { quantize } from './ops/quantize';
+export { embed, mul_mat } from './ops/mul-mat';
+export { mul_mat_id, plan_bytes, route_plan } from './ops/mul-mat-id';

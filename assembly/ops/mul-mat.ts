@@ -1,0 +1,88 @@
+/** Products of activations with weight matrices, and rows of the embedding matrix. */
+
+import { activation_format, decode_group, dequantize, group_bytes, tile_segment } from '../quants/types';
+import { GROUP_ROWS } from '../quants/ids';
+import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
+import { TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
+
+/** From this many tokens on, unpacking a tile of weights pays. */
+const TILE_FROM: i32 = 6;
+
+/**
+ * Products of one group of 16 weight rows (`live` of them real) with the activation rows of `list`: pairs of i32,
+ * (row of x, row of dst). `dst` points at the group's first column of row 0; `dstStride` is in floats.
+ */
+export function mul_group(
+  scratch: usize, type: i32, dst: usize, dstStride: i32, group: usize, width: i32, live: i32,
+  x: usize, xRows: i32, list: usize, count: i32,
+): void {
+  const format = activation_format(type);
+  const rowBytes = row_stride(format, width);
+  const step = segment_stride(format, xRows);
+  const results = scratch + TILE_RESULTS;
+  if (count < TILE_FROM) {
+    for (let i = 0; i < count; i++) {
+      const pair = list + (<usize>i << 3);
+      decode_group(type, results, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
+      store_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
+    }
+    return;
+  }
+  const segments = (width + SEGMENT - 1) / SEGMENT;
+  for (let first = 0; first < count; first += TOKENS) {
+    const tokens = min(TOKENS, count - first);
+    const pairs = list + (<usize>first << 3);
+    for (let i = 0; i < tokens; i++) {
+      store<u32>(scratch + (i << 2), x + <usize>load<u32>(pairs + (i << 3)) * rowBytes, TILE_TOKENS);
+    }
+    memory.fill(results, 0, ((tokens + 3) & ~3) << 6);
+    for (let segment = 0; segment < segments; segment++) {
+      tile_segment(type, scratch, group, segment, step, min(SEGMENT, width - segment * SEGMENT), tokens);
+    }
+    for (let i = 0; i < tokens; i++) {
+      const row = <usize>load<u32>(pairs + (i << 3), 4);
+      store_results(dst + ((row * <usize>dstStride) << 2), results + (i << 6), live);
+    }
+  }
+}
+
+function store_results(dst: usize, results: usize, live: i32): void {
+  if (live == GROUP_ROWS) {
+    v128.store(dst, v128.load(results));
+    v128.store(dst, v128.load(results, 16), 16);
+    v128.store(dst, v128.load(results, 32), 32);
+    v128.store(dst, v128.load(results, 48), 48);
+  } else {
+    for (let r = 0; r < live; r++) store<f32>(dst + (r << 2), load<f32>(results + (r << 2)));
+  }
+}
+
+/**
+ * dst[dstRow · dstStride + r] = weights row r · x row xRow for the `count` pairs (xRow, dstRow) of `list`, r < rows.
+ * `x` holds xRows rows in the format of the type. Item: a group of 16 weight rows.
+ */
+export function mul_mat(
+  start: i32, end: i32, scratch: usize, type: i32, dst: usize, dstStride: i32, weights: usize, width: i32, rows: i32,
+  x: usize, xRows: i32, list: usize, count: i32,
+): void {
+  const bytes: usize = group_bytes(type, width);
+  for (let g = start; g < end; g++) {
+    const row = g * GROUP_ROWS;
+    const live = min(GROUP_ROWS, rows - row);
+    mul_group(
+      scratch, type, dst + (<usize>row << 2), dstStride, weights + <usize>g * bytes, width, live, x, xRows, list, count,
+    );
+  }
+}
+
+/** Row i of dst becomes row tokens[i] of the matrix, as f32. Item: a row of dst. */
+export function embed(
+  start: i32, end: i32, scratch: usize, type: i32, dst: usize, weights: usize, width: i32, tokens: usize,
+): void {
+  const bytes: usize = group_bytes(type, width);
+  for (let i = start; i < end; i++) {
+    const token = load<u32>(tokens + (<usize>i << 2));
+    const group = weights + <usize>(token / GROUP_ROWS) * bytes;
+    dequantize(type, dst + ((<usize>i * <usize>width) << 2), group, token % GROUP_ROWS, width);
+  }
+}

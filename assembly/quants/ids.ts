@@ -1,0 +1,13 @@
+/** Ids of ggml's tensor types (`enum ggml_type` of ggml.h). */
+
+export const F32: i32 = 0;
+export const F16: i32 = 1;
+export const Q4_0: i32 = 2;
+export const Q8_0: i32 = 8;
+export const Q4_K: i32 = 12;
+export const Q5_K: i32 = 13;
+export const Q6_K: i32 = 14;
+export const BF16: i32 = 30;
+
+/** Rows that lie interleaved in a group: four vectors of four i32 lanes. */
+export const GROUP_ROWS: i32 = 16;

@@ -1,0 +1,108 @@
+/**
+ * Q4_0: 32 columns, value d · (q − 8).
+ *
+ * Native, 18 bytes:  0 d f16 | 2 nibbles [16]: low nibble of byte i is column i, high nibble column 16 + i
+ * Group, 288 bytes:  0 octets [4 of 8 columns][16 rows] u32 (simd/octets.ts) | 256 d f16[16 rows]
+ */
+
+import { add_scaled } from '../simd/accumulate';
+import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
+import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { dot_nibbles, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import { TILE_D } from '../simd/tile';
+
+export const NATIVE: usize = 18;
+export const BLOCK: usize = 288;
+const D: usize = 256;
+
+export function repack(block: usize, native: usize, row: i32): void {
+  const bytes = load<u64>(native + 2);
+  const more = load<u64>(native + 10);
+  const low: u64 = 0x0f0f0f0f0f0f0f0f;
+  const at = block + (row << 2);
+  store<u32>(at, pack_octet(bytes & low, 4));
+  store<u32>(at, pack_octet(more & low, 4), 64);
+  store<u32>(at, pack_octet((bytes >> 4) & low, 4), 128);
+  store<u32>(at, pack_octet((more >> 4) & low, 4), 192);
+  store<u16>(block + (row << 1), load<u16>(native), D);
+}
+
+export function dequantize(out: usize, block: usize, row: i32): void {
+  const d = f32_from_f16(load<u16>(block + (row << 1), D));
+  for (let k = 0; k < 32; k++) {
+    const q = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
+    store<f32>(out + (k << 2), d * <f32>(q - 8));
+  }
+}
+
+export function dequantize_native(out: usize, native: usize): void {
+  const d = f32_from_f16(load<u16>(native));
+  for (let i = 0; i < 16; i++) {
+    const byte: i32 = load<u8>(native + i, 2);
+    store<f32>(out + (i << 2), d * <f32>((byte & 15) - 8));
+    store<f32>(out + (i << 2), d * <f32>((byte >> 4) - 8), 64);
+  }
+}
+
+function block_sum(w: usize, x: usize, offset: v128): v128 {
+  for (let octet: usize = 0; octet < 4; octet++) {
+    offset = dot_nibbles(
+      offset, v128.load(w), v128.load32_splat(x), v128.load32_splat(x, 4),
+      v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
+    );
+    w += 64;
+    x += OCTET;
+  }
+  return offset;
+}
+
+/** One token times a group: 16 results at `out`. */
+export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  let y0 = f32x4.splat(0);
+  let y1 = f32x4.splat(0);
+  let y2 = f32x4.splat(0);
+  let y3 = f32x4.splat(0);
+  for (let column = 0; column < width; column += 32) {
+    const at = (column & (SEGMENT - 1)) >> 5;
+    const record = x + <usize>(column >> 8) * step;
+    const quants = record + <usize>(at << 2) * OCTET;
+    const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
+    const offset = v128.load32_splat(record + (at << 2), RECORD_OFFSETS);
+    y0 = add_scaled(y0, block_sum(group, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D)), dx);
+    y1 = add_scaled(y1, block_sum(group + 16, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 8)), dx);
+    y2 = add_scaled(y2, block_sum(group + 32, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 16)), dx);
+    y3 = add_scaled(y3, block_sum(group + 48, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 24)), dx);
+    group += BLOCK;
+  }
+  v128.store(out, y0);
+  v128.store(out, y1, 16);
+  v128.store(out, y2, 32);
+  v128.store(out, y3, 48);
+}
+
+/** Up to eight blocks to a tile: i16 (q − 8) in the plain build, unsigned bytes in the relaxed one. */
+export function unpack(tile: usize, block: usize, blocks: i32): void {
+  for (let b = 0; b < blocks; b++) {
+    for (let v: usize = 0; v < 4; v++) {
+      v128.store(tile + (b << 6) + (v << 4), f32x4_from_f16(v128.load16x4_u(block + (v << 3), D)), TILE_D);
+    }
+    for (let i: usize = 0; i < 256; i += 16) {
+      const packed = v128.load(block + i);
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        // An octet of four row vectors is two quads.
+        const at = tile + (b << 9) + ((i >> 6) << 7) + (i & 63);
+        v128.store(at, low_nibbles(packed));
+        v128.store(at, high_nibbles(packed), 64);
+      } else {
+        const at = tile + (b << 10) + ((i >> 6) << 8) + (i & 63);
+        const mask = i16x8.splat(15);
+        const offset = i16x8.splat(8);
+        v128.store(at, i16x8.sub(v128.and(packed, mask), offset));
+        v128.store(at, i16x8.sub(v128.and(i16x8.shr_u(packed, 4), mask), offset), 64);
+        v128.store(at, i16x8.sub(v128.and(i16x8.shr_u(packed, 8), mask), offset), 128);
+        v128.store(at, i16x8.sub(i16x8.shr_u(packed, 12), offset), 192);
+      }
+    }
+    block += BLOCK;
+  }
+}

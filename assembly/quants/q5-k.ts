@@ -1,0 +1,166 @@
+/**
+ * Q5_K: 256 columns in 8 sub-blocks of 32, value d · sc · q − dmin · m.
+ *
+ * Native, 176 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 fifth bits [32]: bit j of byte
+ *                     i is for column i of sub-block j | 48 nibbles [128], as in Q4_K
+ * Group, 2880 bytes:     0  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
+ *                     2048  fifth bits [8 sub-blocks][16 rows] u32: planes of four octets
+ *                     2560  scales u8 [4 pairs][16 rows][2]
+ *                     2688  minima u8 [4 pairs][16 rows][2]
+ *                     2816  d f16[16 rows] | 2848 dmin f16[16 rows]
+ */
+
+import { add_scaled_less_minimum } from '../simd/accumulate';
+import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
+import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { dot_bytes, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import { both_lanes, dot_scales, native_minimum, native_scale, scale_place, scales_of, spread_scales } from './k-scales';
+import { store_octet, store_scales, TILE_OCTET, unpack_minima } from './k-tile';
+
+export const NATIVE: usize = 176;
+export const BLOCK: usize = 2880;
+const BITS: usize = 2048;
+const SCALES: usize = 2560;
+const MINIMA: usize = 2688;
+const D: usize = 2816;
+const DMIN: usize = 2848;
+
+export function repack(block: usize, native: usize, row: i32): void {
+  const low: u64 = 0x0f0f0f0f0f0f0f0f;
+  for (let i: usize = 0; i < 16; i++) {
+    const bytes = load<u64>(native + (i << 3), 48);
+    const at = block + ((i >> 2) << 9) + ((i & 3) << 6) + (row << 2);
+    store<u32>(at, pack_octet(bytes & low, 4));
+    store<u32>(at, pack_octet((bytes >> 4) & low, 4), 256);
+  }
+  for (let j: usize = 0; j < 8; j++) {
+    let word: u32 = 0;
+    for (let octet: usize = 0; octet < 4; octet++) {
+      const bits = (load<u64>(native + (octet << 3), 16) >> j) & 0x0101010101010101;
+      word |= pack_octet(bits, 1) << <u32>(octet << 1);
+    }
+    store<u32>(block + (j << 6) + (row << 2), word, BITS);
+  }
+  spread_scales(block + SCALES, block + MINIMA, native + 4, row);
+  store<u16>(block + (row << 1), load<u16>(native), D);
+  store<u16>(block + (row << 1), load<u16>(native, 2), DMIN);
+}
+
+export function dequantize(out: usize, block: usize, row: i32): void {
+  const d = f32_from_f16(load<u16>(block + (row << 1), D));
+  const dmin = f32_from_f16(load<u16>(block + (row << 1), DMIN));
+  for (let k = 0; k < 256; k++) {
+    const j = k >> 5;
+    const scale = d * <f32>load<u8>(scale_place(block + SCALES, j, row));
+    const minimum = dmin * <f32>load<u8>(scale_place(block + MINIMA, j, row));
+    const low = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
+    const high = unpack_octet(load<u32>(block + (j << 6) + (row << 2), BITS), k & 7, 1, (k >> 3) & 3);
+    store<f32>(out + (k << 2), scale * <f32>(low | (high << 4)) - minimum);
+  }
+}
+
+export function dequantize_native(out: usize, native: usize): void {
+  const d = f32_from_f16(load<u16>(native));
+  const dmin = f32_from_f16(load<u16>(native, 2));
+  for (let j = 0; j < 8; j++) {
+    const scale = d * <f32>native_scale(native + 4, j);
+    const minimum = dmin * <f32>native_minimum(native + 4, j);
+    for (let i = 0; i < 32; i++) {
+      const byte: i32 = load<u8>(native + ((j >> 1) << 5) + i, 48);
+      const bit: i32 = (load<u8>(native + i, 16) >> j) & 1;
+      store<f32>(out + (((j << 5) + i) << 2), scale * <f32>(((byte >> ((j & 1) << 2)) & 15) | (bit << 4)) - minimum);
+    }
+  }
+}
+
+/** Fifth bits of the octet's first half of weights; `plane` is shifted so that the octet's two fields are lowest. */
+function first_bits(plane: v128): v128 {
+  return v128.and(i16x8.shl(plane, 4), i8x16.splat(16));
+}
+
+function second_bits(plane: v128): v128 {
+  return v128.and(i16x8.shl(plane, 3), i8x16.splat(16));
+}
+
+function block_sum(w: usize, bits: usize, x: usize): v128 {
+  let sum = i32x4.splat(0);
+  let plane = v128.load(bits, BITS);
+  for (let octet: usize = 0; octet < 4; octet++) {
+    const packed = v128.load(w);
+    sum = dot_bytes(
+      sum, v128.or(low_nibbles(packed), first_bits(plane)), v128.or(high_nibbles(packed), second_bits(plane)),
+      v128.load32_splat(x), v128.load32_splat(x, 4),
+      v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
+    );
+    plane = i16x8.shr_u(plane, 2);
+    w += 64;
+    x += OCTET;
+  }
+  return sum;
+}
+
+/** One token times a group: 16 results at `out`. */
+export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  let y0 = f32x4.splat(0);
+  let y1 = f32x4.splat(0);
+  let y2 = f32x4.splat(0);
+  let y3 = f32x4.splat(0);
+  for (let column = 0; column < width; column += 256) {
+    let s0 = i32x4.splat(0);
+    let s1 = i32x4.splat(0);
+    let s2 = i32x4.splat(0);
+    let s3 = i32x4.splat(0);
+    const scales = group + SCALES;
+    let w = group;
+    let bits = group;
+    let quants = x;
+    for (let j = 0; j < 8; j++) {
+      s0 = i32x4.add(s0, i32x4.mul(block_sum(w, bits, quants), scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(block_sum(w + 16, bits + 16, quants), scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(block_sum(w + 32, bits + 32, quants), scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(block_sum(w + 48, bits + 48, quants), scales_of(scales + 24, j)));
+      w += 256;
+      bits += 64;
+      quants += 4 * OCTET;
+    }
+    const dx = v128.load32_splat(x, RECORD_SCALES);
+    y0 = finish(y0, s0, group, x, dx);
+    y1 = finish(y1, s1, group + 8, x, dx);
+    y2 = finish(y2, s2, group + 16, x, dx);
+    y3 = finish(y3, s3, group + 24, x, dx);
+    group += BLOCK;
+    x += step;
+  }
+  v128.store(out, y0);
+  v128.store(out, y1, 16);
+  v128.store(out, y2, 32);
+  v128.store(out, y3, 48);
+}
+
+/** `block` is shifted to the four rows: by 8 bytes a row vector, in scales, minima and d alike. */
+function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
+  const m = dot_scales(i32x4.splat(0), block + MINIMA, x + RECORD_SUMS32, 4);
+  const d = f32x4_from_f16(v128.load16x4_u(block, D));
+  return add_scaled_less_minimum(y, s, d, m, f32x4_from_f16(v128.load16x4_u(block, DMIN)), dx);
+}
+
+/** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */
+export function unpack(tile: usize, block: usize): void {
+  unpack_minima(tile, block + MINIMA, block + D, block + DMIN);
+  const zero = i16x8.splat(0);
+  for (let j = 0; j < 8; j++) {
+    for (let v: usize = 0; v < 4; v++) {
+      const scales = scales_of(block + SCALES + (v << 3), j);
+      store_scales(tile, j, v, scales);
+      const scale = both_lanes(scales);
+      let plane = v128.load(block + (j << 6) + (v << 4), BITS);
+      for (let octet = j << 2; octet < (j << 2) + 4; octet++) {
+        const packed = v128.load(block + (octet << 6) + (v << 4));
+        const a = v128.or(low_nibbles(packed), first_bits(plane));
+        const b = v128.or(high_nibbles(packed), second_bits(plane));
+        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, zero, scale);
+        plane = i16x8.shr_u(plane, 2);
+      }
+    }
+  }
+}

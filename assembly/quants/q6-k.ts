@@ -1,0 +1,163 @@
+/**
+ * Q6_K: 256 columns in 16 sub-blocks of 16, value d · sc · (q − 32).
+ *
+ * Native, 210 bytes:  0 low nibbles [128] | 128 upper bit pairs [64] | 192 scales i8[16] | 208 d f16
+ *                     Each half of 128 columns: 64 bytes of nibbles, 32 of bit pairs. Column c = 32 run + i of a half has
+ *                     nibble byte 32 (run & 1) + i, high nibble from run 2 on, and bit pair `run` of byte i.
+ * Group, 3360 bytes:     0  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
+ *                     2048  upper bits [16 sub-blocks][16 rows] u32: planes of two octets
+ *                     3072  scales i8 [8 pairs][16 rows][2]
+ *                     3328  d f16[16 rows]
+ */
+
+import { add_scaled } from '../simd/accumulate';
+import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
+import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { dot_bytes, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import { TILE_D, TILE_PAIRS } from '../simd/tile';
+import { both_lanes, dot_signed_scales, scale_place, signed_scales_of } from './k-scales';
+import { store_octet, store_scales, TILE_OCTET, unpack_scales } from './k-tile';
+
+export const NATIVE: usize = 210;
+export const BLOCK: usize = 3360;
+const BITS: usize = 2048;
+const SCALES: usize = 3072;
+const D: usize = 3328;
+
+export function repack(block: usize, native: usize, row: i32): void {
+  const at = block + (row << 2);
+  for (let octet = 0; octet < 32; octet += 2) {
+    const part: usize = octet >> 4;
+    const run = (octet >> 2) & 3;
+    const i: usize = (octet & 3) << 3;
+    const nibbles = native + (part << 6) + ((run & 1) << 5) + i;
+    const pairs = native + 128 + (part << 5) + i;
+    const nibbleShift: u64 = (run >> 1) << 2;
+    const pairShift: u64 = run << 1;
+    const low: u64 = 0x0f0f0f0f0f0f0f0f;
+    const high: u64 = 0x0303030303030303;
+    store<u32>(at + (octet << 6), pack_octet((load<u64>(nibbles) >> nibbleShift) & low, 4));
+    store<u32>(at + (octet << 6), pack_octet((load<u64>(nibbles, 8) >> nibbleShift) & low, 4), 64);
+    const first = pack_octet((load<u64>(pairs) >> pairShift) & high, 2);
+    const second = pack_octet((load<u64>(pairs, 8) >> pairShift) & high, 2);
+    store<u32>(at + (octet << 5), first | (second << 4), BITS);
+  }
+  for (let j = 0; j < 16; j++) store<u8>(scale_place(block + SCALES, j, row), load<u8>(native + j, 192));
+  store<u16>(block + (row << 1), load<u16>(native, 208), D);
+}
+
+export function dequantize(out: usize, block: usize, row: i32): void {
+  const d = f32_from_f16(load<u16>(block + (row << 1), D));
+  for (let k = 0; k < 256; k++) {
+    const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 4, row));
+    const low = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
+    const high = unpack_octet(load<u32>(block + ((k >> 4) << 6) + (row << 2), BITS), k & 7, 2, (k >> 3) & 1);
+    store<f32>(out + (k << 2), scale * <f32>((low | (high << 4)) - 32));
+  }
+}
+
+export function dequantize_native(out: usize, native: usize): void {
+  const d = f32_from_f16(load<u16>(native, 208));
+  for (let k = 0; k < 256; k++) {
+    const part = k >> 7;
+    const run = (k >> 5) & 3;
+    const i = k & 31;
+    const nibble: i32 = (load<u8>(native + (part << 6) + ((run & 1) << 5) + i) >> ((run >> 1) << 2)) & 15;
+    const pair: i32 = (load<u8>(native + (part << 5) + i, 128) >> (run << 1)) & 3;
+    const scale = d * <f32>load<i8>(native + (k >> 4), 192);
+    store<f32>(out + (k << 2), scale * <f32>((nibble | (pair << 4)) - 32));
+  }
+}
+
+/** Upper bits of weights, two bits a byte, at their place above the nibbles. */
+function upper_bits(plane: v128, octet: i32, second: bool): v128 {
+  const shifted = octet == 0
+    ? i16x8.shl(plane, second ? 2 : 4)
+    : second ? i16x8.shr_u(plane, 2) : plane;
+  return v128.and(shifted, i8x16.splat(0x30));
+}
+
+function block_sum(w: usize, bits: usize, x: usize): v128 {
+  const plane = v128.load(bits, BITS);
+  let packed = v128.load(w);
+  const sum = dot_bytes(
+    i32x4.splat(0), v128.or(low_nibbles(packed), upper_bits(plane, 0, false)),
+    v128.or(high_nibbles(packed), upper_bits(plane, 0, true)), v128.load32_splat(x), v128.load32_splat(x, 4),
+    v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
+  );
+  packed = v128.load(w, 64);
+  return dot_bytes(
+    sum, v128.or(low_nibbles(packed), upper_bits(plane, 1, false)),
+    v128.or(high_nibbles(packed), upper_bits(plane, 1, true)),
+    v128.load32_splat(x, OCTET), v128.load32_splat(x, OCTET + 4),
+    v128.load32_splat(x, OCTET + (ASC_FEATURE_RELAXED_SIMD ? 4 : 8)),
+    v128.load32_splat(x, OCTET + (ASC_FEATURE_RELAXED_SIMD ? 4 : 12)),
+  );
+}
+
+/** One token times a group: 16 results at `out`. */
+export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  let y0 = f32x4.splat(0);
+  let y1 = f32x4.splat(0);
+  let y2 = f32x4.splat(0);
+  let y3 = f32x4.splat(0);
+  for (let column = 0; column < width; column += 256) {
+    let s0 = i32x4.splat(0);
+    let s1 = i32x4.splat(0);
+    let s2 = i32x4.splat(0);
+    let s3 = i32x4.splat(0);
+    const scales = group + SCALES;
+    let w = group;
+    let bits = group;
+    let quants = x;
+    for (let j = 0; j < 16; j++) {
+      s0 = i32x4.add(s0, i32x4.mul(block_sum(w, bits, quants), signed_scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(block_sum(w + 16, bits + 16, quants), signed_scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(block_sum(w + 32, bits + 32, quants), signed_scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(block_sum(w + 48, bits + 48, quants), signed_scales_of(scales + 24, j)));
+      w += 128;
+      bits += 64;
+      quants += 2 * OCTET;
+    }
+    const dx = v128.load32_splat(x, RECORD_SCALES);
+    y0 = finish(y0, s0, group, x, dx);
+    y1 = finish(y1, s1, group + 8, x, dx);
+    y2 = finish(y2, s2, group + 16, x, dx);
+    y3 = finish(y3, s3, group + 24, x, dx);
+    group += BLOCK;
+    x += step;
+  }
+  v128.store(out, y0);
+  v128.store(out, y1, 16);
+  v128.store(out, y2, 32);
+  v128.store(out, y3, 48);
+}
+
+/** Takes the weights' offset of 32 away. `block` is shifted to the four rows, by 8 bytes a row vector. */
+function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
+  const m = dot_signed_scales(i32x4.splat(0), block + SCALES, x + RECORD_SUMS16, 8);
+  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, 5)), f32x4_from_f16(v128.load16x4_u(block, D)), dx);
+}
+
+/** One block to a tile: i16 sc · (q − 32) in the plain build, unsigned bytes and scales in the relaxed one. */
+export function unpack(tile: usize, block: usize): void {
+  unpack_scales(tile + TILE_D, block + D);
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    for (let i: usize = 0; i < 256; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(block + SCALES + i), TILE_PAIRS);
+  }
+  const offset = i16x8.splat(32);
+  for (let j = 0; j < 16; j++) {
+    for (let v: usize = 0; v < 4; v++) {
+      const scales = signed_scales_of(block + SCALES + (v << 3), j);
+      store_scales(tile, j, v, scales);
+      const scale = both_lanes(scales);
+      const plane = v128.load(block + (j << 6) + (v << 4), BITS);
+      for (let octet = 0; octet < 2; octet++) {
+        const packed = v128.load(block + (((j << 1) + octet) << 6) + (v << 4));
+        const a = v128.or(low_nibbles(packed), upper_bits(plane, octet, false));
+        const b = v128.or(high_nibbles(packed), upper_bits(plane, octet, true));
+        store_octet(tile + <usize>((j << 1) + octet) * TILE_OCTET + (v << 4), a, b, offset, scale);
+      }
+    }
+  }
+}

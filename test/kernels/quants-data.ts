@@ -1,0 +1,158 @@
+/** Random weights of every type, and products of them as the reference backend's readers define them. */
+
+import { dequantize } from '../../src/backends/reference/dequantize.ts';
+import { roundTrip } from '../../src/backends/reference/round-trip.ts';
+import { type GgmlType, type GgmlTypeName, ggmlType, rowBytes } from '../../src/formats/ggml-types.ts';
+import type { KernelHost } from './kernel-host.ts';
+
+export const TYPES: readonly GgmlTypeName[] = ['F32', 'F16', 'BF16', 'Q4_0', 'Q8_0', 'Q4_K', 'Q5_K', 'Q6_K'];
+
+/** Where the f16 scales of a block lie. */
+const SCALES: Partial<Record<GgmlTypeName, readonly number[]>> = {
+  Q4_0: [0],
+  Q8_0: [0],
+  Q4_K: [0, 2],
+  Q5_K: [0, 2],
+  Q6_K: [208],
+};
+
+/** xorshift32, so that every run sees the same numbers. */
+export function random(seed: number): () => number {
+  let state = seed | 1;
+  return () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+export function gaussian(next: () => number): number {
+  return Math.sqrt(-2 * Math.log(next() + 1e-12)) * Math.cos(2 * Math.PI * next());
+}
+
+/** `rows` native rows: random bits, with scales that are small numbers, some of them subnormal or negative. */
+export function nativeRows(name: GgmlTypeName, width: number, rows: number, seed: number): Uint8Array {
+  const type = ggmlType(name);
+  const next = random(seed);
+  const bytes = new Uint8Array(rowBytes(type, width) * rows);
+  const view = new DataView(bytes.buffer);
+  if (name === 'F32') {
+    for (let i = 0; i < bytes.length; i += 4) view.setFloat32(i, gaussian(next), true);
+    return bytes;
+  }
+  if (name === 'F16' || name === 'BF16') {
+    // Halves of all magnitudes below 2 in F16; exponents around 1 in BF16.
+    for (let i = 0; i < bytes.length; i += 2) {
+      const sign = next() < 0.5 ? 0x8000 : 0;
+      view.setUint16(i, sign | (name === 'F16' ? Math.floor(next() * 0x4000) : 0x3d00 + Math.floor(next() * 0x300)), true);
+    }
+    return bytes;
+  }
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Math.floor(next() * 256);
+  for (let block = 0; block < bytes.length; block += type.blockBytes) {
+    for (const place of SCALES[name] ?? []) {
+      const half = next() < 0.1 ? Math.floor(next() * 0x400) : 0x1800 + Math.floor(next() * 0x1000);
+      view.setUint16(block + place, half | (next() < 0.2 ? 0x8000 : 0), true);
+    }
+  }
+  return bytes;
+}
+
+export interface Matrix {
+  readonly type: GgmlType;
+  readonly width: number;
+  readonly rows: number;
+  readonly native: Uint8Array;
+  /** Interleaved groups. */
+  readonly pointer: number;
+}
+
+export function placeMatrix(host: KernelHost, name: GgmlTypeName, width: number, rows: number, seed: number): Matrix {
+  const type = ggmlType(name);
+  const native = nativeRows(name, width, rows, seed);
+  const size = host.exports.group_bytes(type.id, width) >>> 0;
+  const staging = host.alloc(native.length);
+  host.bytes(staging, native.length).set(native);
+  const pointer = host.alloc(size * Math.ceil(rows / 16));
+  // Whatever stood there before must not shine through where rows are missing.
+  host.bytes(pointer, size * Math.ceil(rows / 16)).fill(0x5a);
+  const row = rowBytes(type, width);
+  for (let first = 0; first < rows; first += 16) {
+    const count = Math.min(16, rows - first);
+    host.exports.repack(type.id, staging + first * row, pointer + (first / 16) * size, width, count);
+  }
+  return { type, width, rows, native, pointer };
+}
+
+export function referenceRow(matrix: Matrix, row: number): Float32Array {
+  const out = new Float32Array(matrix.width);
+  const view = new DataView(matrix.native.buffer);
+  dequantize(matrix.type, view, row * rowBytes(matrix.type, matrix.width), matrix.width, out);
+  return out;
+}
+
+export function activations(width: number, rows: number, seed: number): Float32Array {
+  const next = random(seed);
+  const x = new Float32Array(width * rows);
+  for (let i = 0; i < x.length; i++) x[i] = gaussian(next) * (next() < 0.01 ? 8 : 1);
+  return x;
+}
+
+/** Puts `x` into memory in the form that products with the type take; in pieces, if `pieces` says so. */
+export function placeActivations(host: KernelHost, type: GgmlType, x: Float32Array, width: number, rows: number): number {
+  const { exports } = host;
+  const source = host.alloc(x.length * 4);
+  host.floats(source, x.length).set(x);
+  const format = exports.activation_format(type.id);
+  const dst = host.alloc(exports.activation_bytes(format, width, rows));
+  const items = rows * Math.ceil(width / 256);
+  for (let item = items - 1; item >= 0; item--) {
+    exports.quantize(item, item + 1, host.scratch, format, dst, source, width, rows);
+  }
+  return dst;
+}
+
+/** Row r of weights · row i of x, and Σ |w x|, in f64. */
+export function referenceProduct(
+  matrix: Matrix,
+  x: Float32Array,
+): (i: number, r: number) => { value: number; magnitude: number } {
+  const { width } = matrix;
+  const rounded = Float32Array.from(x);
+  for (let at = 0; at < x.length; at += width) roundTrip(matrix.type.name, rounded, at, width);
+  const weights = Array.from({ length: matrix.rows }, (_, r) => referenceRow(matrix, r));
+  return (i, r) => {
+    const row = weights[r]!;
+    let value = 0;
+    let magnitude = 0;
+    for (let k = 0; k < width; k++) {
+      const product = row[k]! * rounded[i * width + k]!;
+      value += product;
+      magnitude += Math.abs(product);
+    }
+    return { value, magnitude };
+  };
+}
+
+/** mul_mat of all rows of x by `list`, one group at a time, last group first; dst has `dstRows` rows of matrix.rows. */
+export function mulMat(
+  host: KernelHost,
+  matrix: Matrix,
+  x: number,
+  xRows: number,
+  pairs: readonly (readonly [number, number])[],
+  dstRows: number,
+): Float32Array {
+  const list = host.alloc(pairs.length * 8);
+  host.ints(list, pairs.length * 2).set(pairs.flat());
+  const dst = host.alloc(dstRows * matrix.rows * 4);
+  const out = host.floats(dst, dstRows * matrix.rows).fill(-12345);
+  for (let g = Math.ceil(matrix.rows / 16) - 1; g >= 0; g--) {
+    host.exports.mul_mat(
+      g, g + 1, host.scratch, matrix.type.id, dst, matrix.rows, matrix.pointer, matrix.width, matrix.rows, x, xRows, list,
+      pairs.length,
+    );
+  }
+  return Float32Array.from(out);
+}
