@@ -1,0 +1,141 @@
+/** Metadata and random tensors of decoder-only models: what a file of a given shape has to hold. */
+
+import type { GgmlTypeName } from '../../src/formats/ggml-types.ts';
+import { f32, type MetadataValue, string, type TensorSource, u32 } from './gguf-writer.ts';
+import type { Random } from './random.ts';
+import { randomWeights } from './random-weights.ts';
+
+export interface DecoderShape {
+  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe';
+  readonly blocks: number;
+  readonly width: number;
+  readonly feedForward: number;
+  readonly heads: number;
+  readonly headsKv: number;
+  readonly headDim: number;
+  readonly vocabulary: number;
+  readonly context: number;
+  readonly ropeBase: number;
+  readonly rmsEps: number;
+  readonly tiedHead: boolean;
+  /** Absent: a dense model. */
+  readonly experts?: { readonly count: number; readonly used: number };
+  /** Divisors of the RoPE frequencies, [headDim / 2]. */
+  readonly ropeFactors?: readonly number[];
+}
+
+/** How large random weights are, so that activations keep their size through all layers. */
+export interface DecoderScales {
+  /** Standard deviation of embedding values. */
+  readonly embedding: number;
+  /** Standard deviation of logits, which the head's weights are made for; a tied head has the embedding's. */
+  readonly logits: number;
+  /** Standard deviation of norm weights around 1; 0 for a benchmark. */
+  readonly norms: number;
+}
+
+/** Type of a matrix by its name, `layer` being undefined outside the blocks. */
+export type TypeOf = (tensor: string, layer: number | undefined) => GgmlTypeName;
+
+export function decoderMetadata(name: string, shape: DecoderShape): Record<string, MetadataValue> {
+  const { architecture } = shape;
+  const key = (suffix: string): string => `${architecture}.${suffix}`;
+  return {
+    'general.architecture': string(architecture),
+    'general.name': string(name),
+    'general.quantization_version': u32(2),
+    [key('block_count')]: u32(shape.blocks),
+    [key('context_length')]: u32(shape.context),
+    [key('embedding_length')]: u32(shape.width),
+    [key('feed_forward_length')]: u32(shape.feedForward),
+    [key('attention.head_count')]: u32(shape.heads),
+    [key('attention.head_count_kv')]: u32(shape.headsKv),
+    [key('attention.layer_norm_rms_epsilon')]: f32(shape.rmsEps),
+    [key('rope.freq_base')]: f32(shape.ropeBase),
+    ...(shape.headDim === shape.width / shape.heads
+      ? {}
+      : {
+          [key('attention.key_length')]: u32(shape.headDim),
+          [key('attention.value_length')]: u32(shape.headDim),
+        }),
+    ...(architecture === 'llama' ? { [key('rope.dimension_count')]: u32(shape.headDim) } : {}),
+    ...(shape.experts === undefined
+      ? {}
+      : {
+          [key('expert_count')]: u32(shape.experts.count),
+          [key('expert_used_count')]: u32(shape.experts.used),
+          ...(architecture === 'qwen3moe' ? { [key('expert_feed_forward_length')]: u32(shape.feedForward) } : {}),
+        }),
+  };
+}
+
+/** Every tensor of such a file, in the order in which llama.cpp's converter writes them. */
+export function decoderTensors(shape: DecoderShape, typeOf: TypeOf, scales: DecoderScales, random: Random): TensorSource[] {
+  const { width, feedForward, headDim, architecture } = shape;
+  const query = shape.heads * headDim;
+  const keyValue = shape.headsKv * headDim;
+  // Each block adds two branches to the residual stream: together they weigh about as much as the embedding.
+  const branch = scales.embedding / Math.sqrt(2 * shape.blocks);
+  const tensors: TensorSource[] = [];
+  const matrix = (name: string, dims: number[], deviation: number, layer?: number): void => {
+    const type = typeOf(name, layer);
+    tensors.push({ name: `${name}.weight`, type, shape: dims, fill: randomWeights(type, deviation, random) });
+  };
+  const vector = (name: string, length: number, mean: number, deviation: number): void => {
+    tensors.push({ name, type: 'F32', shape: [length], fill: randomWeights('F32', deviation, random, mean) });
+  };
+  const norm = (name: string, length: number): void => vector(`${name}.weight`, length, 1, scales.norms);
+
+  matrix('token_embd', [width, shape.vocabulary], scales.embedding);
+  norm('output_norm', width);
+  if (!shape.tiedHead) matrix('output', [width, shape.vocabulary], scales.logits / Math.sqrt(width));
+  if (shape.ropeFactors !== undefined) {
+    const factors = shape.ropeFactors;
+    tensors.push({
+      name: 'rope_freqs.weight',
+      type: 'F32',
+      shape: [factors.length],
+      fill: (chunk) => chunk.set(new Uint8Array(Float32Array.from(factors).buffer)),
+    });
+  }
+  for (let layer = 0; layer < shape.blocks; layer++) {
+    const block = (name: string, dims: number[], deviation: number): void =>
+      matrix(`blk.${layer}.${name}`, dims, deviation, layer);
+    const unit = 1 / Math.sqrt(width); // a normed input of deviation 1 keeps it
+    norm(`blk.${layer}.attn_norm`, width);
+    block('attn_q', [width, query], unit);
+    block('attn_k', [width, keyValue], unit);
+    block('attn_v', [width, keyValue], unit);
+    block('attn_output', [query, width], (2 * branch) / Math.sqrt(query)); // averaging over positions halves it
+    if (architecture === 'qwen2') {
+      vector(`blk.${layer}.attn_q.bias`, query, 0, 0.5);
+      vector(`blk.${layer}.attn_k.bias`, keyValue, 0, 0.5);
+      vector(`blk.${layer}.attn_v.bias`, keyValue, 0, 0.1);
+    }
+    if (architecture === 'qwen3' || architecture === 'qwen3moe') {
+      norm(`blk.${layer}.attn_q_norm`, headDim);
+      norm(`blk.${layer}.attn_k_norm`, headDim);
+    }
+    norm(`blk.${layer}.ffn_norm`, width);
+    const down = (2.5 * branch) / Math.sqrt(feedForward); // silu(a) · b of unit a and b has a deviation of about 0.4
+    if (shape.experts === undefined) {
+      block('ffn_gate', [width, feedForward], unit);
+      block('ffn_up', [width, feedForward], unit);
+      block('ffn_down', [feedForward, width], down);
+      continue;
+    }
+    const { count } = shape.experts;
+    // A router that is sure of itself, as trained ones are: a close call may fall either way in another engine.
+    block('ffn_gate_inp', [width, count], 4 * unit);
+    block('ffn_gate_exps', [width, feedForward, count], unit);
+    block('ffn_up_exps', [width, feedForward, count], unit);
+    block('ffn_down_exps', [feedForward, width, count], down);
+  }
+  return tensors;
+}
+
+/** Whether llama.cpp's `_M` mixes give a layer's attn_v and ffn_down the larger type: both ends, and every third. */
+export function moreBits(layer: number, blocks: number): boolean {
+  const eighth = Math.floor(blocks / 8);
+  return layer < eighth || layer >= Math.floor((7 * blocks) / 8) || (layer - eighth) % 3 === 2;
+}

@@ -1,0 +1,100 @@
+/** Synthetic vocabularies of real size, which llama.cpp's tokenizer and ours both load. */
+
+import { array, bool, type MetadataValue, string, u32 } from './gguf-writer.ts';
+import type { Random } from './random.ts';
+
+/** Token types of GGUF, `enum llama_token_type`. */
+export const TOKEN_TYPE = { normal: 1, unknown: 2, control: 3, unused: 5, byte: 6 } as const;
+
+export interface Vocabulary {
+  readonly tokens: readonly string[];
+  readonly types: readonly number[];
+}
+
+export interface BpeVocabulary extends Vocabulary {
+  /** Pairs as a file writes them, most important first. */
+  readonly merges: readonly string[];
+}
+
+/** The character that stands for a byte in GPT-2's byte-level BPE: itself where printable, else one from U+0100 on. */
+export function byteCharacters(): string[] {
+  const printable = (byte: number): boolean =>
+    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+  let next = 0x100;
+  return Array.from({ length: 256 }, (_, byte) => String.fromCharCode(printable(byte) ? byte : next++));
+}
+
+/**
+ * Byte-level BPE vocabulary: 256 bytes in GPT-2's order, one token a merge, then control tokens, then unused ones up
+ * to `size`. Merges join earlier tokens into ever longer pseudo-words, some of them with a leading space, and bytes
+ * into ideographs.
+ */
+export function bpeVocabulary(size: number, mergeCount: number, control: readonly string[], random: Random): BpeVocabulary {
+  const characters = byteCharacters();
+  const order = [...characters.keys()].sort((a, b) => (characters[a]! < characters[b]! ? -1 : 1));
+  const tokens = order.map((byte) => characters[byte]!);
+  const known = new Set(tokens);
+  const merges: string[] = [];
+  const join = (left: string, right: string): boolean => {
+    if (merges.length >= mergeCount || known.has(left + right)) return false;
+    known.add(left + right);
+    tokens.push(left + right);
+    merges.push(`${left} ${right}`);
+    return true;
+  };
+
+  const space = characters[0x20]!;
+  const letters = [...'etaoinsrhldcumfpgwybvkxjqzETAOINSRHLDCUMFPGWYBVKXJQZ'];
+  const starts = [...letters.map((letter) => space + letter), ...letters]; // what a word begins with
+  const parts = [...letters]; // what it goes on with
+  for (const letter of letters) join(space, letter);
+  const ideographs = Math.floor(mergeCount / 30);
+  while (merges.length < mergeCount) {
+    // Squared: early, short tokens are joined more often, as in a trained vocabulary.
+    const left = starts[Math.floor(random.between(0, 1) ** 2 * starts.length)]!;
+    const right = parts[Math.floor(random.between(0, 1) ** 3 * parts.length)]!;
+    if (left.length + right.length <= 14 && join(left, right)) {
+      starts.push(left + right);
+      if (!left.startsWith(space)) parts.push(left + right);
+    }
+    if (merges.length % 20 === 0 && merges.length < ideographs * 20) {
+      const bytes = [...Buffer.from(String.fromCodePoint(0x4e00 + random.below(0x5000)))];
+      const [first, second, third] = bytes.map((byte) => characters[byte]!) as [string, string, string];
+      join(first, second);
+      if (known.has(first + second)) join(first + second, third);
+    }
+  }
+  const types = tokens.map((): number => TOKEN_TYPE.normal);
+  for (const token of control) types[tokens.push(token) - 1] = TOKEN_TYPE.control;
+  while (tokens.length < size) types[tokens.push(`[PAD${tokens.length}]`) - 1] = TOKEN_TYPE.unused;
+  if (tokens.length !== size) throw new RangeError(`${tokens.length} tokens do not fit a vocabulary of ${size}`);
+  return { tokens, types, merges };
+}
+
+/** ChatML, as Qwen's files carry it, without tools. */
+export const CHAT_ML =
+  "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}" +
+  "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/** Metadata of a byte-level BPE tokenizer; `bos` and `eos` are tokens of the vocabulary. */
+export function bpeMetadata(
+  vocabulary: BpeVocabulary,
+  { pre, bos, eos, addBos }: { pre: string; bos: string; eos: string; addBos: boolean },
+): Record<string, MetadataValue> {
+  return {
+    'tokenizer.ggml.model': string('gpt2'),
+    'tokenizer.ggml.pre': string(pre),
+    'tokenizer.ggml.tokens': array('string', vocabulary.tokens),
+    'tokenizer.ggml.token_type': array('i32', vocabulary.types),
+    'tokenizer.ggml.merges': array('string', vocabulary.merges),
+    'tokenizer.ggml.bos_token_id': u32(idOf(vocabulary, bos)),
+    'tokenizer.ggml.eos_token_id': u32(idOf(vocabulary, eos)),
+    'tokenizer.ggml.add_bos_token': bool(addBos),
+  };
+}
+
+export function idOf({ tokens }: Vocabulary, token: string): number {
+  const id = tokens.indexOf(token);
+  if (id < 0) throw new RangeError(`the vocabulary has no token ${JSON.stringify(token)}`);
+  return id;
+}
