@@ -43,7 +43,8 @@ const MAX_HEADS = 256;
 const MAX_BLOCKS = 256;
 const MAX_INNER = 262_144;
 const MAX_VOCABULARY = 1_000_000;
-const MAX_CONTEXT = 16_777_216; // apr: 2,097,152, but files with ten million exist; the cache is sized by what is asked for
+// apr: 2,097,152, but files with ten million exist; the cache is sized by what is asked for
+const MAX_CONTEXT = 16_777_216;
 const MAX_FREQ_BASE = 1e10; // apr: 1e8, but Mistral Small 3.1 and its kin have 1e9
 const MAX_HEAD_DIM = 1024; // not bounded by apr; the largest published ones are 512 wide
 const MAX_EXPERTS = 1024; // not bounded by apr; the most that is published is 896
@@ -55,13 +56,15 @@ export function boundsFindings(hp: ContractHyperparameters): Finding[] {
     findings.push(keyFinding(RULE, `${hp.architecture}.${suffix}`, found, expected));
   };
   const whole = (suffix: string, value: number, least: number, most: number): void => {
-    if (!Number.isInteger(value) || value < least || value > most) fail(suffix, value, `a whole number from ${least} to ${most}`);
+    if (!Number.isInteger(value) || value < least || value > most)
+      fail(suffix, value, `a whole number from ${least} to ${most}`);
   };
   const real = (suffix: string, value: number, least: number, most: number): void => {
     if (!(value >= least && value <= most)) fail(suffix, value, `a number from ${least} to ${most}`);
   };
   const even = (suffix: string, value: number, most: number): void => {
-    if (!Number.isInteger(value / 2) || value < 2 || value > most) fail(suffix, value, `an even number from 2 to ${most}`);
+    if (!Number.isInteger(value / 2) || value < 2 || value > most)
+      fail(suffix, value, `an even number from 2 to ${most}`);
   };
   whole('block_count', hp.blockCount, 1, MAX_BLOCKS);
   whole('context_length', hp.contextLength, 1, MAX_CONTEXT);

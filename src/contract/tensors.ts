@@ -42,7 +42,9 @@ export function tensorFindings(
     }
     if (isTiedHead(name, tensor, tensors)) continue;
     if (!sameShape(tensor.shape, shape)) {
-      findings.push(finding(shapeRule(name, kind, tensor.shape, shape), name, `has ${shown(tensor.shape)}`, shown(shape)));
+      findings.push(
+        finding(shapeRule(name, kind, tensor.shape, shape), name, `has ${shown(tensor.shape)}`, shown(shape)),
+      );
       continue;
     }
     const types = kind === 'vector' ? VECTOR_TYPES : supportedTypes;
@@ -64,7 +66,12 @@ function isTiedHead(name: string, tensor: ContractTensor, tensors: ReadonlyMap<s
   return name === 'output.weight' && tensor.byteLength === 0 && (tensors.get('token_embd.weight')?.byteLength ?? 0) > 0;
 }
 
-function shapeRule(name: string, kind: ExpectedTensor['kind'], found: readonly number[], expected: readonly number[]): string {
+function shapeRule(
+  name: string,
+  kind: ExpectedTensor['kind'],
+  found: readonly number[],
+  expected: readonly number[],
+): string {
   if (VOCABULARY_ROWS.has(name) && found[0] === expected[0]) return 'OBLIG-APR-VOCAB-EMBED-CONSISTENT';
   if (name === 'output.weight') return 'F-LAYOUT-CONTRACT-002';
   return kind === 'vector' ? 'F-LAYOUT-CONTRACT-003' : 'F-LAYOUT-CONTRACT-001';

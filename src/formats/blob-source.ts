@@ -20,7 +20,9 @@ export function blobSource(name: string, blob: Blob): ByteSource {
         throw new AprError('IO', `${name}: reading failed: ${reason}`, {}, { cause });
       }
       if (bytes.length === length) return bytes;
-      const message = `${name}: ${bytes.length} bytes came from byte ${offset} where ${length} were expected; the file has changed`;
+      const message =
+        `${name}: ${bytes.length} bytes came from byte ${offset} where ${length} were expected; ` +
+        'the file has changed since it was opened';
       throw new AprError('BAD_FORMAT', message);
     },
     close: async () => {},

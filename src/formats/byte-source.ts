@@ -33,7 +33,8 @@ export function checkRange({ name, size }: Pick<ByteSource, 'name' | 'size'>, of
   if (whole && offset >= 0 && length >= 0 && offset + length <= size) return;
   throw new AprError(
     'BAD_FORMAT',
-    `${name}: ${length} bytes from byte ${offset} were asked for, but there are ${size}; the file is damaged or truncated`,
+    `${name}: ${length} bytes from byte ${offset} were asked for, but there are ${size}; ` +
+      'the file is damaged or truncated',
     { offset, length, size },
   );
 }

@@ -21,8 +21,16 @@ export interface NumberArray {
   readonly length: number;
   /** Of the type that the file declares. */
   readonly values:
-    | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array | Float32Array | Float64Array
-    | BigUint64Array | BigInt64Array;
+    | Uint8Array
+    | Int8Array
+    | Uint16Array
+    | Int16Array
+    | Uint32Array
+    | Int32Array
+    | Float32Array
+    | Float64Array
+    | BigUint64Array
+    | BigInt64Array;
 }
 
 export interface BooleanArray {
@@ -33,8 +41,19 @@ export interface BooleanArray {
 
 /** GGUF's scalar types by their names in the specification, plus `array`. */
 export type MetadataTypeName =
-  | 'uint8' | 'int8' | 'uint16' | 'int16' | 'uint32' | 'int32' | 'uint64' | 'int64' | 'float32' | 'float64'
-  | 'bool' | 'string' | 'array';
+  | 'uint8'
+  | 'int8'
+  | 'uint16'
+  | 'int16'
+  | 'uint32'
+  | 'int32'
+  | 'uint64'
+  | 'int64'
+  | 'float32'
+  | 'float64'
+  | 'bool'
+  | 'string'
+  | 'array';
 
 /** Numbers beyond 2^53 are BigInts. */
 export type MetadataValue = number | bigint | boolean | string | StringArray | NumberArray | BooleanArray;

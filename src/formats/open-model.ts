@@ -9,7 +9,8 @@ import { describeBytes } from './signature.ts';
 /** @throws AprError BAD_FORMAT saying what the file seems to be, UNSUPPORTED for formats that are known but not read */
 export async function openModel(source: ByteSource): Promise<ModelFile> {
   const { name, size } = source;
-  if (size === 0) throw new AprError('BAD_FORMAT', `${name}: the file is empty (0 bytes), expected a GGUF model; fetch it again`);
+  if (size === 0)
+    throw new AprError('BAD_FORMAT', `${name}: the file is empty (0 bytes), expected a GGUF model; fetch it again`);
   const head = await source.read(0, Math.min(size, 512));
   const magic = String.fromCharCode(...head.subarray(0, 4));
   switch (magic) {
@@ -17,10 +18,16 @@ export async function openModel(source: ByteSource): Promise<ModelFile> {
       return refusePart(await openGguf(source));
     case 'APR\0':
     case 'APR2':
-      throw new AprError('UNSUPPORTED', `${name}: an .apr version 2 file, which is not read yet; expected a GGUF model`);
+      throw new AprError(
+        'UNSUPPORTED',
+        `${name}: an .apr version 2 file, which is not read yet; expected a GGUF model`,
+      );
     case 'APRN':
     case 'APR1':
-      throw new AprError('UNSUPPORTED', `${name}: an .apr version 1 file, which holds no language model; expected a GGUF model`);
+      throw new AprError(
+        'UNSUPPORTED',
+        `${name}: an .apr version 1 file, which holds no language model; expected a GGUF model`,
+      );
   }
   throw new AprError('BAD_FORMAT', `${name}: not a model file: ${describeBytes(head, size)}; expected a GGUF model`);
 }

@@ -30,12 +30,17 @@ export function describeBytes(head: Uint8Array, size: number): string {
   const known = SIGNATURES.find(([prefix]) => text.startsWith(prefix));
   if (known !== undefined) return known[1];
   if (isSafetensors(head, text, size)) return 'it looks like a safetensors file; convert it to GGUF first';
-  const start = text.replace(/^\xef\xbb\xbf/, '').trimStart().toLowerCase();
-  if (/^<(!doctype html|html|head|body)\b/.test(start)) return 'it is an HTML page, perhaps an error page saved in its place';
+  const start = text
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart()
+    .toLowerCase();
+  if (/^<(!doctype html|html|head|body)\b/.test(start))
+    return 'it is an HTML page, perhaps an error page saved in its place';
   if (/^<[?!a-z]/.test(start)) return 'it is XML text, perhaps an error message saved in its place';
   if (/^[{[]/.test(start)) return 'it is JSON text';
   if (head.every((byte) => byte === 0)) return 'it begins with zeros only, perhaps a download that was never completed';
-  if (/^[\t\n\r\x20-\x7e]+$/.test(text)) return `it is text that begins with "${text.trim().slice(0, 24).replace(/\s+/g, ' ')}"`;
+  if (/^[\t\n\r\x20-\x7e]+$/.test(text))
+    return `it is text that begins with "${text.trim().slice(0, 24).replace(/\s+/g, ' ')}"`;
   const first = Array.from(head.subarray(0, 4), (byte) => byte.toString(16).padStart(2, '0')).join(' ');
   return `it begins with the bytes ${first}, a GGUF file with 47 47 55 46`;
 }

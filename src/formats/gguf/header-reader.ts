@@ -53,13 +53,15 @@ export class HeaderReader {
     const { name, size } = this.source;
     const needed = BigInt(this.position) + length;
     if (needed <= BigInt(size)) {
-      const message = `${name}: ${what} at byte ${this.position} is ${length} bytes long; a header has at most ${MAX_HEADER_BYTES}`;
+      const message =
+        `${name}: ${what} at byte ${this.position} is ${length} bytes long; ` +
+        `a header has at most ${MAX_HEADER_BYTES}`;
       return new AprError('BAD_FORMAT', message, { size });
     }
     return new AprError(
       'BAD_FORMAT',
-      `${name}: the file is truncated or its header is damaged: ${what} at byte ${this.position} needs the file to have ` +
-        `at least ${needed} bytes, but it has ${size}; fetch it again`,
+      `${name}: the file is truncated or its header is damaged: ${what} at byte ${this.position} needs the file ` +
+        `to have at least ${needed} bytes, but it has ${size}; fetch it again`,
       { needed: String(needed), size },
     );
   }

@@ -15,14 +15,34 @@ import { MIN_TENSOR_BYTES, placeTensors, readTensorIndex } from './tensor-index.
 
 /** Value types by their number in the file. */
 const VALUE_TYPES = [
-  'uint8', 'int8', 'uint16', 'int16', 'uint32', 'int32', 'float32', 'bool', 'string', 'array', 'uint64', 'int64', 'float64',
+  'uint8',
+  'int8',
+  'uint16',
+  'int16',
+  'uint32',
+  'int32',
+  'float32',
+  'bool',
+  'string',
+  'array',
+  'uint64',
+  'int64',
+  'float64',
 ] as const satisfies readonly MetadataTypeName[];
 type ValueType = (typeof VALUE_TYPES)[number];
 type NumberType = Exclude<ValueType, 'bool' | 'string' | 'array'>;
 
 const NUMBER_ARRAYS = {
-  uint8: Uint8Array, int8: Int8Array, uint16: Uint16Array, int16: Int16Array, uint32: Uint32Array, int32: Int32Array,
-  float32: Float32Array, uint64: BigUint64Array, int64: BigInt64Array, float64: Float64Array,
+  uint8: Uint8Array,
+  int8: Int8Array,
+  uint16: Uint16Array,
+  int16: Int16Array,
+  uint32: Uint32Array,
+  int32: Int32Array,
+  float32: Float32Array,
+  uint64: BigUint64Array,
+  int64: BigInt64Array,
+  float64: Float64Array,
 } as const satisfies Record<NumberType, unknown>;
 
 /** `GGUF` as a little-endian integer. */
@@ -58,7 +78,10 @@ export async function openGguf(source: ByteSource): Promise<ModelFile> {
     if (values.has(key)) throw bad(reader, `${what} stands twice in the file`);
     await reader.ensure(4, what);
     const type = readValueType(reader, what);
-    values.set(key, { type, value: type === 'array' ? await readArray(reader, what) : await readScalar(reader, type, what) });
+    values.set(key, {
+      type,
+      value: type === 'array' ? await readArray(reader, what) : await readScalar(reader, type, what),
+    });
   }
   const declared = await readTensorIndex(reader, tensorCount);
 
@@ -84,7 +107,9 @@ function readVersion(reader: HeaderReader): number {
   const { name } = reader.source;
   // The version's bytes in the other order, as a file for a big-endian machine has them.
   if (version !== 0 && (version & 0xffff) === 0) {
-    const message = `${name}: a big-endian GGUF file, expected a little-endian one; convert it with gguf-py's gguf_convert_endian`;
+    const message =
+      `${name}: a big-endian GGUF file, expected a little-endian one; ` +
+      "convert it with gguf_convert_endian of llama.cpp's gguf-py";
     throw new AprError('UNSUPPORTED', message, { version });
   }
   if (version === 0) throw bad(reader, 'GGUF version 0 does not exist, expected 2 or 3; the file is damaged');
@@ -97,7 +122,8 @@ function readCount(reader: HeaderReader, minimumBytes: number, what: string): nu
   const count = reader.u64();
   const needed = count * BigInt(minimumBytes);
   if (needed > BigInt(reader.remaining)) throw reader.tooShort(`the list of ${count} ${what}`, needed);
-  if (count > BigInt(MAX_ENTRIES)) throw bad(reader, `the header declares ${count} ${what}, expected at most ${MAX_ENTRIES}`);
+  if (count > BigInt(MAX_ENTRIES))
+    throw bad(reader, `the header declares ${count} ${what}, expected at most ${MAX_ENTRIES}`);
   return Number(count);
 }
 
@@ -108,23 +134,37 @@ function readValueType(reader: HeaderReader, what: string): ValueType {
   return type;
 }
 
-async function readScalar(reader: HeaderReader, type: Exclude<ValueType, 'array'>, what: string): Promise<MetadataValue> {
+async function readScalar(
+  reader: HeaderReader,
+  type: Exclude<ValueType, 'array'>,
+  what: string,
+): Promise<MetadataValue> {
   if (type === 'string') return readString(reader, what);
   const size = type === 'bool' ? 1 : NUMBER_ARRAYS[type].BYTES_PER_ELEMENT;
   await reader.ensure(size, what);
   const { view, position: at } = reader;
   reader.position += size;
   switch (type) {
-    case 'uint8': return view.getUint8(at);
-    case 'int8': return view.getInt8(at);
-    case 'uint16': return view.getUint16(at, true);
-    case 'int16': return view.getInt16(at, true);
-    case 'uint32': return view.getUint32(at, true);
-    case 'int32': return view.getInt32(at, true);
-    case 'float32': return view.getFloat32(at, true);
-    case 'float64': return view.getFloat64(at, true);
-    case 'uint64': return exact(view.getBigUint64(at, true));
-    case 'int64': return exact(view.getBigInt64(at, true));
+    case 'uint8':
+      return view.getUint8(at);
+    case 'int8':
+      return view.getInt8(at);
+    case 'uint16':
+      return view.getUint16(at, true);
+    case 'int16':
+      return view.getInt16(at, true);
+    case 'uint32':
+      return view.getUint32(at, true);
+    case 'int32':
+      return view.getInt32(at, true);
+    case 'float32':
+      return view.getFloat32(at, true);
+    case 'float64':
+      return view.getFloat64(at, true);
+    case 'uint64':
+      return exact(view.getBigUint64(at, true));
+    case 'int64':
+      return exact(view.getBigInt64(at, true));
     case 'bool': {
       const value = view.getUint8(at);
       if (value > 1) throw bad(reader, `${what} is a boolean of value ${value}, expected 0 or 1`);
@@ -146,7 +186,7 @@ async function readArray(reader: HeaderReader, what: string): Promise<MetadataVa
   const type = readValueType(reader, what);
   const declared = reader.u64();
   if (type === 'array') {
-    const message = `${reader.source.name}: ${what} is an array of arrays, expected one of numbers, booleans or strings`;
+    const message = `${reader.source.name}: ${what} is an array of arrays, expected numbers, booleans or strings`;
     throw new AprError('UNSUPPORTED', message);
   }
   const size = type === 'string' ? 8 : type === 'bool' ? 1 : NUMBER_ARRAYS[type].BYTES_PER_ELEMENT;

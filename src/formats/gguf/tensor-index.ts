@@ -52,7 +52,10 @@ export async function readTensorIndex(reader: HeaderReader, count: number): Prom
     const shape = sizes.map(Number);
     const [width = 0, ...others] = shape;
     if (width % type.blockSize !== 0) {
-      throw bad(reader, `${what} has rows of ${width} values, expected a multiple of the ${type.blockSize} in a ${type.name} block`);
+      throw bad(
+        reader,
+        `${what} has rows of ${width} values, expected a multiple of the ${type.blockSize} in a ${type.name} block`,
+      );
     }
     const byteLength = rowBytes(type, width) * others.reduce((product, size) => product * size, 1);
     tensors.push({ name, type, shape, byteLength, offset: reader.u64() });
@@ -65,7 +68,8 @@ function typeOf(reader: HeaderReader, id: number, tensor: string): GgmlType {
   if (type !== undefined) return type;
   const removed = removedGgmlType(id);
   const found = removed === undefined ? `${id}` : `${id} (${removed})`;
-  const reason = removed === undefined ? 'which ggml does not define' : 'which ggml has withdrawn; quantise the model anew';
+  const reason =
+    removed === undefined ? 'which ggml does not define' : 'which ggml has withdrawn; quantise the model anew';
   const message = `${reader.source.name}: tensor "${printable(tensor)}" has type ${found}, ${reason}`;
   throw new AprError('UNSUPPORTED', message, { tensor, found });
 }
@@ -90,7 +94,8 @@ export function placeTensors(
   let last = '';
   for (const { name, offset, ...rest } of declared) {
     if (offset % BigInt(alignment) !== 0n) {
-      const message = `tensor "${printable(name)}" lies at offset ${offset}, expected a multiple of the alignment ${alignment}`;
+      const what = `tensor "${printable(name)}"`;
+      const message = `${what} lies at offset ${offset}, expected a multiple of the alignment ${alignment}`;
       throw bad(reader, message);
     }
     const tensorEnd = BigInt(start) + offset + BigInt(rest.byteLength);

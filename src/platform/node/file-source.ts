@@ -17,10 +17,12 @@ export async function openFileSource(path: string): Promise<ByteSource> {
     // Looked at before it is opened: opening a named pipe would wait for somebody to write to it.
     const stats = await stat(path);
     if (stats.isDirectory()) {
-      throw new AprError('BAD_FORMAT', `${path}: is a directory, expected a model file; name the .gguf file in it`, { path });
+      throw new AprError('BAD_FORMAT', `${path}: is a directory, expected a model file; name the .gguf file in it`, {
+        path,
+      });
     }
     if (!stats.isFile()) {
-      const message = `${path}: is a pipe, socket or device, expected a regular file, since it is read at several places`;
+      const message = `${path}: is a pipe, socket or device, expected a file that can be read at any place`;
       throw new AprError('BAD_FORMAT', message, { path });
     }
     const handle = await open(path, 'r');
@@ -66,7 +68,9 @@ class FileSource implements ByteSource {
     for (let done = 0; done < length; ) {
       const count = await this.#readOnce(bytes, done, offset);
       if (count === 0) {
-        const message = `${this.name}: ends at byte ${offset + done} while it is being read; it had ${this.size} bytes when it was opened`;
+        const message =
+          `${this.name}: ends at byte ${offset + done} while it is being read; ` +
+          `it had ${this.size} bytes when it was opened`;
         throw new AprError('BAD_FORMAT', message);
       }
       done += count;
@@ -83,7 +87,12 @@ class FileSource implements ByteSource {
   async #readOnce(bytes: Uint8Array, done: number, offset: number): Promise<number> {
     if (this.#closed !== undefined) throw new AprError('IO', `${this.name}: was read after it had been closed`);
     try {
-      const { bytesRead } = await this.#handle.read(bytes, done, Math.min(bytes.length - done, MAX_READ), offset + done);
+      const { bytesRead } = await this.#handle.read(
+        bytes,
+        done,
+        Math.min(bytes.length - done, MAX_READ),
+        offset + done,
+      );
       return bytesRead;
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
