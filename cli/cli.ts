@@ -73,7 +73,10 @@ async function dispatch(
 function commandLine(act?: (command: Command) => unknown): CAC {
   const cli = cac('apr');
   for (const command of COMMANDS) {
-    cli.command(command.name, command.summary).usage(command.usage).action(() => act?.(command));
+    cli
+      .command(command.name, command.summary)
+      .usage(command.usage)
+      .action(() => act?.(command));
   }
   cli.help(() => {
     const command = COMMANDS.find(({ name }) => name === cli.matchedCommandName);
@@ -94,7 +97,8 @@ function findCommand(name: string): Command {
   const near = nearest(name, names);
   const isSource = Object.hasOwn(MODEL_ALIASES, name) || name.endsWith('.gguf');
   const suggestion = near ?? (isSource ? `run ${name}` : undefined);
-  const advice = suggestion === undefined ? `expected one of ${[...names, 'help'].join(', ')}` : `did you mean "apr ${suggestion}"?`;
+  const advice =
+    suggestion === undefined ? `expected one of ${[...names, 'help'].join(', ')}` : `did you mean "apr ${suggestion}"?`;
   throw usage(`unknown command ${quote(name)}; ${advice}`, { found: name });
 }
 

@@ -46,5 +46,8 @@ const status = await runCli(
   },
   errors,
 );
+// On some systems a pipe is written in the background.
+await new Promise<void>((resolve) => process.stdout.write('', () => resolve()));
+await new Promise<void>((resolve) => process.stderr.write('', () => resolve()));
 // Not left to the event loop: a thread that hangs must not keep a finished command alive.
 process.exit(status);

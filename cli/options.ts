@@ -91,7 +91,8 @@ export function scanArguments(words: readonly string[], table: OptionTable): Sca
   const take = (name: string, spelled: string, attached: string | undefined, next: string | undefined): boolean => {
     const option = table[name] as Option;
     if (option.kind === 'flag') {
-      if (attached !== undefined) report(`${spelled} takes no value, found ${quote(attached)}`, { option: `--${name}` });
+      if (attached !== undefined)
+        report(`${spelled} takes no value, found ${quote(attached)}`, { option: `--${name}` });
       occurrences.push({ name, spelled, value: undefined });
       return false;
     }
@@ -210,10 +211,16 @@ function optionName(word: string, table: OptionTable): string | undefined {
 }
 
 function unknownOption(spelled: string, table: OptionTable): [string, Record<string, string>] {
-  const near = nearest(spelled, Object.keys(table).map((name) => `--${name}`));
+  const near = nearest(
+    spelled,
+    Object.keys(table).map((name) => `--${name}`),
+  );
   const advice = near === undefined ? 'expected an option that --help lists' : `did you mean ${near}?`;
   const text = 'text that begins with "-" goes behind "--"';
-  return [`unknown option ${quote(spelled)}; ${near === undefined ? `${advice} (${text})` : advice}`, { option: spelled }];
+  return [
+    `unknown option ${quote(spelled)}; ${near === undefined ? `${advice} (${text})` : advice}`,
+    { option: spelled },
+  ];
 }
 
 /** A word in quotes, cut where it is long. */

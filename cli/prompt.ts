@@ -24,7 +24,8 @@ export async function readPrompt({ positional, option, file }: PromptSources, st
     ...(option === undefined ? [] : ['-p']),
     ...(file === undefined ? [] : ['-i']),
   ];
-  if (given.length > 1) throw new AprError('USAGE', `the prompt is given by ${given.join(' and ')}, expected one of them`);
+  if (given.length > 1)
+    throw new AprError('USAGE', `the prompt is given by ${given.join(' and ')}, expected one of them`);
   const text = positional ?? option;
   if (text !== undefined) return text;
   if (file === '-') return decode(await collect(stdin, 'standard input'), 'standard input');
@@ -34,7 +35,10 @@ export async function readPrompt({ positional, option, file }: PromptSources, st
   }
   const piped = decode(await collect(stdin, 'standard input'), 'standard input');
   if (piped === '') {
-    throw new AprError('USAGE', 'no prompt; standard input was empty, and none of PROMPT, -p TEXT and -i FILE was given');
+    throw new AprError(
+      'USAGE',
+      'no prompt; standard input was empty, and none of PROMPT, -p TEXT and -i FILE was given',
+    );
   }
   // `echo` and here-documents end with a newline that nobody means; -i keeps every byte.
   return piped.replace(/\r?\n$/, '');

@@ -52,9 +52,15 @@ export const COMMANDS: readonly Command[] = [
     examples: [
       ['The tiny model that comes with apr', 'apr run demo "What is 2+2?"'],
       ['Your own model, four threads, a longer answer', 'apr run qwen3-8b-q4_k_m.gguf -t 4 -n 500 "Explain RoPE."'],
-      ['A prompt from a file, or through a pipe', 'apr run model.gguf -i question.txt; git diff | apr run model.gguf --system "Review this."'],
+      [
+        'A prompt from a file, or through a pipe',
+        'apr run model.gguf -i question.txt; git diff | apr run model.gguf --system "Review this."',
+      ],
       ['For programs: one document, or an event a token', 'apr run demo Hello --json; apr run demo Hello --stream'],
-      ['No chat template: the model goes on with the text', 'apr run model.gguf --raw "Once upon a time" --temperature 0.8 --seed 7'],
+      [
+        'No chat template: the model goes on with the text',
+        'apr run model.gguf --raw "Once upon a time" --temperature 0.8 --seed 7',
+      ],
     ],
     load: async () => (await import('./run.ts')).run,
   }),

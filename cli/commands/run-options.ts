@@ -3,7 +3,14 @@
 import type { OptionTable } from '../options.ts';
 
 export const RUN_OPTIONS = {
-  prompt: { kind: 'text', alias: 'p', placeholder: 'TEXT', allowEmpty: true, group: 'Prompt', description: 'The prompt' },
+  prompt: {
+    kind: 'text',
+    alias: 'p',
+    placeholder: 'TEXT',
+    allowEmpty: true,
+    group: 'Prompt',
+    description: 'The prompt',
+  },
   input: {
     kind: 'text',
     alias: 'i',
@@ -18,7 +25,7 @@ export const RUN_OPTIONS = {
     group: 'Prompt',
     description: 'System message of the chat',
   },
-  chat: { kind: 'flag', group: 'Prompt', description: "Apply the chat template; the default where the model has one" },
+  chat: { kind: 'flag', group: 'Prompt', description: 'Apply the chat template; the default where the model has one' },
   raw: { kind: 'flag', group: 'Prompt', description: "The prompt is the model's whole input, special tokens included" },
 
   'max-tokens': {

@@ -24,7 +24,10 @@ export async function run(
   const { stdin, stdout, stderr } = environment;
   const [source, positional, ...surplus] = positionals;
   if (source === undefined) {
-    throw new AprError('USAGE', 'SOURCE is missing, expected the path of a GGUF file or "demo": apr run SOURCE [PROMPT]');
+    throw new AprError(
+      'USAGE',
+      'SOURCE is missing, expected the path of a GGUF file or "demo": apr run SOURCE [PROMPT]',
+    );
   }
   if (surplus.length > 0) {
     const message = `found ${positionals.length} arguments, expected SOURCE and at most one PROMPT; put the prompt in quotes`;
@@ -69,7 +72,12 @@ function checkTogether(values: RunValues): void {
     [values.gpu === true, '--gpu', values['no-gpu'] === true, '--no-gpu'],
     [values.json === true, '--json', values.format === 'text', '--format text'],
     [values['no-gpu'] === true, '--no-gpu', isGpu(values.backend), `--backend ${values.backend}`],
-    [values.gpu === true, '--gpu', values.backend !== undefined && !isGpu(values.backend), `--backend ${values.backend}`],
+    [
+      values.gpu === true,
+      '--gpu',
+      values.backend !== undefined && !isGpu(values.backend),
+      `--backend ${values.backend}`,
+    ],
   ];
   for (const [one, oneName, other, otherName] of pairs) {
     if (one && other) throw new AprError('USAGE', `${oneName} and ${otherName} exclude each other; give one of them`);
@@ -86,7 +94,8 @@ function isGpu(backend: string | undefined): boolean {
 
 function engineOptions(values: RunValues): EngineOptions {
   if (values.gpu && !isGpu(values.backend)) {
-    const message = '--gpu asks for a GPU backend, and none is present in this installation; use --backend cpu, or auto';
+    const message =
+      '--gpu asks for a GPU backend, and none is present in this installation; use --backend cpu, or auto';
     throw new AprError('BACKEND_UNAVAILABLE', message, { option: '--gpu', requested: 'gpu' });
   }
   const backend = values.backend ?? 'auto';

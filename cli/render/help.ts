@@ -16,7 +16,10 @@ export function generalSections(version: string, commands: readonly Command[]): 
   return [
     { body: `apr ${version}: runs GGUF language models on WebAssembly and worker threads, without a native build` },
     { title: 'Usage', body: '  $ apr COMMAND [options]' },
-    { title: 'Commands', body: commands.map(({ name, summary }) => `  ${name.padEnd(WIDEST_NAME)}  ${summary}`).join('\n') },
+    {
+      title: 'Commands',
+      body: commands.map(({ name, summary }) => `  ${name.padEnd(WIDEST_NAME)}  ${summary}`).join('\n'),
+    },
     { title: 'Options', body: optionLines(GLOBAL_OPTIONS) },
     examples(commands.flatMap((command) => command.examples.slice(0, 2))),
     { body: `"apr COMMAND --help" tells everything about a command.` },
@@ -65,6 +68,9 @@ function placeholder(option: Option): string {
 }
 
 function examples(list: readonly (readonly [string, string])[]): HelpSection {
-  const lines = list.flatMap(([what, commands]) => [`  # ${what}`, ...commands.split('; ').map((line) => `  $ ${line}`)]);
+  const lines = list.flatMap(([what, commands]) => [
+    `  # ${what}`,
+    ...commands.split('; ').map((line) => `  $ ${line}`),
+  ]);
   return { title: 'Examples', body: lines.join('\n') };
 }

@@ -4,15 +4,15 @@ import type { OutputStream } from '../environment.ts';
 
 /** Control characters except newline and tab as visible escapes. */
 export function visible(text: string): string {
-  return escape(text, /[\0-\x08\x0b-\x1f\x7f-\x9f]/g);
+  return escaped(text, /[\0-\x08\x0b-\x1f\x7f-\x9f]/g);
 }
 
 /** The same on one line. */
 export function visibleLine(text: string): string {
-  return escape(text, /[\0-\x1f\x7f-\x9f\u2028\u2029]/g);
+  return escaped(text, /[\0-\x1f\x7f-\x9f\u2028\u2029]/g);
 }
 
-function escape(text: string, pattern: RegExp): string {
+function escaped(text: string, pattern: RegExp): string {
   return text.replace(pattern, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
