@@ -2,11 +2,21 @@
 // `npx apr` in a clone: there is nothing to do then.
 
 import { spawnSync } from 'node:child_process';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const INPUTS = ['assembly', 'src', 'cli', 'workers', 'test', 'bench', 'asconfig.json', 'tsconfig.json', 'package-lock.json'];
+const INPUTS = [
+  'assembly',
+  'src',
+  'cli',
+  'workers',
+  'test',
+  'bench',
+  'asconfig.json',
+  'tsconfig.json',
+  'package-lock.json',
+];
 const STAMP = 'dist/.built';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
@@ -21,10 +31,13 @@ function changed(path) {
 
 const newest = Math.max(...INPUTS.map(changed));
 if (changed(STAMP) <= newest) {
+  const start = new Date();
   const npm = process.env.npm_execpath;
   const [command, args] = npm === undefined ? ['npm', ['run', 'build']] : [process.execPath, [npm, 'run', 'build']];
   const { status, error } = spawnSync(command, args, { stdio: 'inherit' });
   if (error !== undefined) throw error;
   if (status !== 0) process.exit(status ?? 1);
   writeFileSync(STAMP, '');
+  // What changes during the build is not in it.
+  utimesSync(STAMP, start, start);
 }
