@@ -209,19 +209,35 @@ async function readArray(reader: HeaderReader, what: string): Promise<MetadataVa
 async function readStrings(reader: HeaderReader, length: number, what: string): Promise<StringSpans> {
   const starts = new Uint32Array(length);
   const ends = new Uint32Array(length);
-  for (let i = 0; i < length; i++) {
-    if (!reader.has(8)) await reader.ensure(8, `string ${i} of ${what}`);
-    const low = reader.u32();
-    const high = reader.u32();
-    if (high !== 0 || low > reader.remaining) {
-      throw reader.tooShort(`string ${i} of ${what}`, (BigInt(high) << 32n) | BigInt(low));
-    }
-    if (!reader.has(low)) await reader.ensure(low, `string ${i} of ${what}`);
-    starts[i] = reader.position;
-    reader.position += low;
-    ends[i] = reader.position;
+  for (let i = scanStrings(reader, starts, ends, 0); i < length; i = scanStrings(reader, starts, ends, i)) {
+    const string = `string ${i} of ${what}`;
+    await reader.ensure(8, string);
+    const size = reader.u64();
+    if (size > BigInt(reader.remaining)) throw reader.tooShort(string, size);
+    await reader.ensure(Number(size), string);
+    reader.position -= 8;
   }
   return { kind: 'spans', starts, ends };
+}
+
+/**
+ * Notes where strings from number `i` on lie, up to the first that has not been fetched whole; returns its number.
+ * Most of a header's bytes pass through this loop, so it waits for nothing and calls nothing but the view.
+ */
+function scanStrings(reader: HeaderReader, starts: Uint32Array, ends: Uint32Array, i: number): number {
+  const { view } = reader;
+  const fetched = reader.bytes.length;
+  let { position } = reader;
+  let index = i;
+  for (; index < starts.length && position + 8 <= fetched; index++) {
+    const end = position + 8 + view.getUint32(position, true);
+    if (end > fetched || view.getUint32(position + 4, true) !== 0) break;
+    starts[index] = position + 8;
+    ends[index] = end;
+    position = end;
+  }
+  reader.position = position;
+  return index;
 }
 
 /** As a number where that is exact. */
