@@ -120,6 +120,11 @@ export class WasmBackend implements Backend {
     report();
   }
 
+  /** Memories that the model is spread over. */
+  get bankCount(): number {
+    return this.#parts.banks.length;
+  }
+
   begin(): void {
     if (this.#failure !== undefined) throw this.#failure;
     const { pool, threads, banks } = this.#parts;
