@@ -1,5 +1,6 @@
 /** The candidate that a mistyped word was most likely meant to be; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  if (word === '') return undefined;
   let best: string | undefined;
   // Up to a third of the letters may be wrong, and one always may.
   let least = Math.max(1, Math.floor(word.replace(/^-+/, '').length / 3)) + 1;

@@ -111,7 +111,7 @@ export function scanArguments(words: readonly string[], table: OptionTable): Sca
       positionals.push(...words.slice(i + 1));
       break;
     }
-    const long = /^--([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(word);
+    const long = /^--([A-Za-z_][\w-]*)(?:=(.*))?$/s.exec(word);
     if (long !== null) {
       const name = long[1] as string;
       if (!Object.hasOwn(table, name)) report(...unknownOption(`--${name}`, table));

@@ -54,7 +54,7 @@ export const RUN_OPTIONS = {
     max: 2 ** 24,
     default: "the file's, at most 4096",
     group: 'Generation',
-    description: "Positions of the KV cache; 0 is the file's context length",
+    description: "Positions of the KV cache; 0 for the file's",
   },
 
   temperature: {
