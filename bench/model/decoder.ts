@@ -28,10 +28,14 @@ export interface DecoderShape {
 export interface DecoderScales {
   /** Standard deviation of embedding values. */
   readonly embedding: number;
+  /** Weight of all blocks' outputs in the residual stream, the embedding being 1. */
+  readonly branches: number;
   /** Standard deviation of logits, which the head's weights are made for; a tied head has the embedding's. */
   readonly logits: number;
-  /** Standard deviation of norm weights around 1; 0 for a benchmark. */
+  /** Standard deviation of norm weights around 1. */
   readonly norms: number;
+  /** Standard deviation of q · k / √headDim; 1 attends to everything about equally. */
+  readonly attention: number;
 }
 
 /** Type of a matrix by its name, `layer` being undefined outside the blocks. */
@@ -74,8 +78,8 @@ export function decoderTensors(shape: DecoderShape, typeOf: TypeOf, scales: Deco
   const { width, feedForward, headDim, architecture } = shape;
   const query = shape.heads * headDim;
   const keyValue = shape.headsKv * headDim;
-  // Each block adds two branches to the residual stream: together they weigh about as much as the embedding.
-  const branch = scales.embedding / Math.sqrt(2 * shape.blocks);
+  // Each block adds two branches to the residual stream.
+  const branch = (scales.branches * scales.embedding) / Math.sqrt(2 * shape.blocks);
   const tensors: TensorSource[] = [];
   const matrix = (name: string, dims: number[], deviation: number, layer?: number): void => {
     const type = typeOf(name, layer);
@@ -103,8 +107,8 @@ export function decoderTensors(shape: DecoderShape, typeOf: TypeOf, scales: Deco
       matrix(`blk.${layer}.${name}`, dims, deviation, layer);
     const unit = 1 / Math.sqrt(width); // a normed input of deviation 1 keeps it
     norm(`blk.${layer}.attn_norm`, width);
-    block('attn_q', [width, query], unit);
-    block('attn_k', [width, keyValue], unit);
+    block('attn_q', [width, query], Math.sqrt(scales.attention) * unit);
+    block('attn_k', [width, keyValue], Math.sqrt(scales.attention) * unit);
     block('attn_v', [width, keyValue], unit);
     block('attn_output', [query, width], (2 * branch) / Math.sqrt(query)); // averaging over positions halves it
     if (architecture === 'qwen2') {
@@ -113,8 +117,9 @@ export function decoderTensors(shape: DecoderShape, typeOf: TypeOf, scales: Deco
       vector(`blk.${layer}.attn_v.bias`, keyValue, 0, 0.1);
     }
     if (architecture === 'qwen3' || architecture === 'qwen3moe') {
-      norm(`blk.${layer}.attn_q_norm`, headDim);
-      norm(`blk.${layer}.attn_k_norm`, headDim);
+      // Here the norms set the scale of queries and keys.
+      vector(`blk.${layer}.attn_q_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
+      vector(`blk.${layer}.attn_k_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
     }
     norm(`blk.${layer}.ffn_norm`, width);
     const down = (2.5 * branch) / Math.sqrt(feedForward); // silu(a) · b of unit a and b has a deviation of about 0.4

@@ -88,6 +88,6 @@ export function generateModel(name: string, path: string, seed = 1): number {
     ...bpeMetadata(vocabulary, { pre: 'qwen2', bos: '<|endoftext|>', eos: '<|im_end|>', addBos: false }),
     'tokenizer.chat_template': string(CHAT_ML),
   };
-  const scales = { embedding: 0.05, logits: 2, norms: 0.1 };
+  const scales = { embedding: 0.05, branches: 1, logits: 2, norms: 0.1, attention: 1 };
   return writeGguf(path, metadata, decoderTensors(shape, typeOf, scales, random));
 }

@@ -98,3 +98,41 @@ export function idOf({ tokens }: Vocabulary, token: string): number {
   if (id < 0) throw new RangeError(`the vocabulary has no token ${JSON.stringify(token)}`);
   return id;
 }
+
+/** The character that SentencePiece writes for a space. */
+const SPACE = '\u2581';
+
+/**
+ * SentencePiece vocabulary with byte fallback: unknown, BOS, EOS, 256 bytes, printable ASCII, then the beginnings of
+ * `words`, with and without a leading space, shortest first, up to `size` tokens.
+ */
+export function sentencePieceVocabulary(size: number, words: readonly string[]): Vocabulary {
+  const tokens = ['<unk>', '<s>', '</s>'];
+  const types: number[] = [TOKEN_TYPE.unknown, TOKEN_TYPE.control, TOKEN_TYPE.control];
+  for (let byte = 0; byte < 256; byte++) {
+    types[tokens.push(`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`) - 1] = TOKEN_TYPE.byte;
+  }
+  const ascii = Array.from({ length: 94 }, (_, i) => String.fromCharCode(0x21 + i));
+  const pieces = words.flatMap((word) =>
+    [word, SPACE + word].flatMap((text) => [...text].map((_, end) => [...text].slice(0, end + 1).join(''))),
+  );
+  pieces.sort((a, b) => a.length - b.length);
+  const known = new Set([SPACE, ...ascii, ...pieces.filter((piece) => piece.length > 1)]);
+  for (const piece of known) if (tokens.length < size) types[tokens.push(piece) - 1] = TOKEN_TYPE.normal;
+  if (tokens.length < size) throw new RangeError(`words give ${tokens.length} tokens, fewer than ${size}`);
+  return { tokens, types };
+}
+
+/** Metadata of a SentencePiece tokenizer: a longer piece has a better score. */
+export function sentencePieceMetadata({ tokens, types }: Vocabulary): Record<string, MetadataValue> {
+  const score = (token: string, i: number): number => (types[i] === TOKEN_TYPE.normal ? 8 * token.length - i / 64 - 64 : 0);
+  return {
+    'tokenizer.ggml.model': string('llama'),
+    'tokenizer.ggml.tokens': array('string', tokens),
+    'tokenizer.ggml.scores': array('f32', tokens.map(score)),
+    'tokenizer.ggml.token_type': array('i32', types),
+    'tokenizer.ggml.bos_token_id': u32(1),
+    'tokenizer.ggml.eos_token_id': u32(2),
+    'tokenizer.ggml.unknown_token_id': u32(0),
+  };
+}

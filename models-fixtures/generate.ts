@@ -1,0 +1,184 @@
+/**
+ * Writes the tiny models with random weights beside this file, and what llama.cpp computes on them. They cover
+ * architectures and tensor types for which there is no small trained model.
+ *
+ *   node dist/models-fixtures/generate.js files    the same bytes every time
+ *   node dist/models-fixtures/generate.js golden   needs the network once, to install llama.cpp into .cache/
+ */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { GgmlTypeName } from '../src/formats/ggml-types.ts';
+import { type DecoderShape, decoderMetadata, decoderTensors, type TypeOf } from '../bench/model/decoder.ts';
+import { f32, type MetadataValue, string, u32, writeGguf } from '../bench/model/gguf-writer.ts';
+import { createRandom } from '../bench/model/random.ts';
+import {
+  bpeMetadata, bpeVocabulary, sentencePieceMetadata, sentencePieceVocabulary,
+} from '../bench/model/vocabulary.ts';
+import { goldenValues } from '../bench/peers/oracle.ts';
+import { REPOSITORY } from '../bench/repository.ts';
+
+const FOLDER = join(REPOSITORY, 'models-fixtures');
+/** Random weights that answer decidedly: sharp attention, logits far apart, norms that differ from channel to channel. */
+const SCALES = { embedding: 0.5, branches: 1, logits: 4, norms: 0.2, attention: 3 };
+
+interface Fixture {
+  readonly shape: Partial<DecoderShape> & Pick<DecoderShape, 'architecture'>;
+  readonly tokenizer: 'spm' | 'llama-bpe' | 'qwen2';
+  readonly typeOf: TypeOf;
+  readonly metadata?: Record<string, MetadataValue>;
+}
+
+const BASE: Omit<DecoderShape, 'architecture'> = {
+  blocks: 2,
+  width: 64,
+  feedForward: 160,
+  heads: 4,
+  headsKv: 2,
+  headDim: 16,
+  vocabulary: 384,
+  context: 256,
+  ropeBase: 1e4,
+  rmsEps: 1e-5,
+  tiedHead: false,
+};
+
+const all = (type: GgmlTypeName): TypeOf => () => type;
+
+/** As llama.cpp's quantiser mixes them: `base`, but more bits for head, embedding, values and the way down. */
+const mix = (base: GgmlTypeName, more: GgmlTypeName, odd: Readonly<Record<string, GgmlTypeName>> = {}): TypeOf => {
+  return (tensor, layer) => {
+    const part = tensor.replace(/^blk\.\d+\./, '');
+    return odd[part] ?? (layer === undefined || part === 'attn_v' || part === 'ffn_down' ? more : base);
+  };
+};
+
+const FIXTURES: Readonly<Record<string, Fixture>> = {
+  'tiny-llama-spm-f16': {
+    shape: { architecture: 'llama', headsKv: 4, vocabulary: 512 },
+    tokenizer: 'spm',
+    typeOf: all('F16'),
+  },
+  // Heads of 48 in a width of 256: attn_output's rows of 192 cannot be K-quants.
+  'tiny-llama3-q4_k': {
+    shape: {
+      architecture: 'llama', width: 256, feedForward: 256, headDim: 48, ropeBase: 5e5, ropeFactors: llama3Factors(48, 5e5),
+    },
+    tokenizer: 'llama-bpe',
+    typeOf: mix('Q4_K', 'Q6_K', { attn_output: 'Q8_0' }),
+  },
+  'tiny-llama-linear-f16': {
+    shape: { architecture: 'llama', headDim: 32 },
+    tokenizer: 'llama-bpe',
+    typeOf: all('F16'),
+    metadata: { 'llama.rope.scaling.type': string('linear'), 'llama.rope.scaling.factor': f32(4) },
+  },
+  'tiny-llama-yarn-f16': {
+    shape: { architecture: 'llama', headDim: 32 },
+    tokenizer: 'llama-bpe',
+    typeOf: all('F16'),
+    metadata: {
+      'llama.rope.scaling.type': string('yarn'),
+      'llama.rope.scaling.factor': f32(4),
+      'llama.rope.scaling.original_context_length': u32(64),
+    },
+  },
+  'tiny-qwen2-yarn-f32': {
+    shape: { architecture: 'qwen2', tiedHead: true },
+    tokenizer: 'qwen2',
+    typeOf: all('F32'),
+    metadata: {
+      'qwen2.rope.scaling.type': string('yarn'),
+      'qwen2.rope.scaling.factor': f32(8),
+      'qwen2.rope.scaling.original_context_length': u32(48),
+      'qwen2.rope.scaling.attn_factor': f32(0.75),
+    },
+  },
+  'tiny-qwen2-f32': { shape: { architecture: 'qwen2' }, tokenizer: 'qwen2', typeOf: all('F32') },
+  'tiny-qwen2-f16': { shape: { architecture: 'qwen2', tiedHead: true }, tokenizer: 'qwen2', typeOf: all('F16') },
+  'tiny-qwen2-bf16': { shape: { architecture: 'qwen2' }, tokenizer: 'qwen2', typeOf: all('BF16') },
+  'tiny-qwen3-q5_k': {
+    shape: { architecture: 'qwen3', width: 256, feedForward: 256, heads: 2, headsKv: 1, headDim: 128, ropeBase: 1e6 },
+    tokenizer: 'qwen2',
+    typeOf: mix('Q5_K', 'Q6_K'),
+  },
+  // As Mixtral: experts in a file that says llama. The router stays in f32.
+  'tiny-mixtral-q8_0': {
+    shape: { architecture: 'llama', feedForward: 96, experts: { count: 4, used: 2 } },
+    tokenizer: 'spm',
+    typeOf: (tensor) => (tensor.endsWith('ffn_gate_inp') ? 'F32' : 'Q8_0'),
+  },
+};
+
+const TEXTS = [
+  'Once upon a time',
+  'def is_prime(n):\n',
+  '12345 + 67890 = naïve café — “quoted” 你好 🚀',
+  'The quick brown fox jumps over the lazy dog, and then the dog runs after the fox until both of them are tired.',
+];
+const WORDS = [
+  'the', 'once', 'upon', 'time', 'and', 'quick', 'brown', 'fox', 'jumps', 'over', 'lazy', 'dog', 'then', 'prime', 'def',
+  'until', 'both', 'them', 'tired', 'after', 'runs', 'quoted', 'hello', 'world', 'spaces', 'again', 'two', 'user',
+];
+
+/** A prompt with control tokens for each tokenizer. */
+const CONTROL: Readonly<Record<Fixture['tokenizer'], readonly string[]>> = {
+  spm: ['<s>Hello  world', '  two  spaces </s><s> again'],
+  'llama-bpe': ['<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>'],
+  qwen2: ['<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n'],
+};
+
+/**
+ * Divisors of RoPE frequencies as Llama 3.1's converter computes them (factor 8, low and high frequency factors 1 and
+ * 4), for an original context of 64 so that short prompts feel them.
+ */
+function llama3Factors(dims: number, base: number): number[] {
+  const [factor, low, high, original] = [8, 1, 4, 64];
+  return Array.from({ length: dims / 2 }, (_, i) => {
+    const wavelength = 2 * Math.PI * base ** ((2 * i) / dims);
+    if (wavelength < original / high) return 1;
+    if (wavelength > original / low) return factor;
+    const smooth = (original / wavelength - low) / (high - low);
+    return 1 / ((1 - smooth) / factor + smooth);
+  });
+}
+
+function writeFixture(name: string, { shape: given, tokenizer, typeOf, metadata = {} }: Fixture, seed: number): number {
+  const shape: DecoderShape = { ...BASE, ...given, ...(tokenizer === 'spm' ? { vocabulary: 512 } : {}) };
+  const random = createRandom(seed);
+  // A tied head's logits have the embedding's deviation times √width, and it repeats the last token unless the blocks
+  // outweigh the embedding.
+  const tied = { ...SCALES, embedding: SCALES.logits / Math.sqrt(shape.width), branches: 6 };
+  const scales = shape.tiedHead ? tied : SCALES;
+  const tokens = (): Record<string, MetadataValue> => {
+    if (tokenizer === 'spm') return sentencePieceMetadata(sentencePieceVocabulary(shape.vocabulary, WORDS));
+    const llama = tokenizer === 'llama-bpe';
+    const control = llama
+      ? ['<|begin_of_text|>', '<|end_of_text|>', '<|start_header_id|>', '<|end_header_id|>', '<|eot_id|>']
+      : ['<|endoftext|>', '<|im_start|>', '<|im_end|>'];
+    const merges = shape.vocabulary - 256 - control.length;
+    const vocabulary = bpeVocabulary(shape.vocabulary, merges, control, random);
+    const eos = llama ? '<|eot_id|>' : '<|im_end|>';
+    return bpeMetadata(vocabulary, { pre: tokenizer, bos: control[0]!, eos, addBos: llama });
+  };
+  const all = { ...decoderMetadata(name, shape), ...metadata, 'general.license': string('MIT'), ...tokens() };
+  return writeGguf(join(FOLDER, `${name}.gguf`), all, decoderTensors(shape, typeOf, scales, random));
+}
+
+const [command, ...names] = process.argv.slice(2);
+const unknown = names.find((name) => FIXTURES[name] === undefined);
+if ((command !== 'files' && command !== 'golden') || unknown !== undefined) {
+  process.stderr.write(`usage: generate files|golden [NAME…]\nNAME is one of ${Object.keys(FIXTURES).join(', ')}\n`);
+  process.exitCode = 2;
+} else {
+  for (const [i, [name, fixture]] of Object.entries(FIXTURES).entries()) {
+    if (names.length > 0 && !names.includes(name)) continue;
+    if (command === 'files') {
+      process.stdout.write(`${name}: ${writeFixture(name, fixture, 100 + i)} bytes\n`);
+      continue;
+    }
+    const golden = await goldenValues(join(FOLDER, `${name}.gguf`), [...TEXTS, ...CONTROL[fixture.tokenizer]]);
+    writeFileSync(join(FOLDER, 'golden', `${name}.json`), `${JSON.stringify(golden)}\n`);
+    process.stdout.write(`${name}: ${golden.cases.length} cases\n`);
+  }
+}
