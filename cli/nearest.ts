@@ -1,12 +1,14 @@
 /** The candidate that a mistyped word was most likely meant to be; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
-  if (word === '') return undefined;
+  const typed = word.slice(0, 64).toLowerCase();
+  const letters = typed.replace(/^-+/, '').length;
+  if (letters === 0) return undefined;
   let best: string | undefined;
   // Up to a third of the letters may be wrong, and one always may.
-  let least = Math.max(1, Math.floor(word.replace(/^-+/, '').length / 3)) + 1;
+  let least = Math.max(1, Math.floor(letters / 3)) + 1;
   for (const candidate of candidates) {
-    const distance = editDistance(word.slice(0, 64).toLowerCase(), candidate);
-    if (distance < least) [best, least] = [candidate, distance];
+    const distance = editDistance(typed, candidate);
+    if (distance < least && distance < candidate.length) [best, least] = [candidate, distance];
   }
   return best;
 }
