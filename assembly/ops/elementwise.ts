@@ -1,0 +1,63 @@
+/** Operations whose values do not meet each other. */
+
+import { exp4 } from '../simd/exp';
+
+/** Floats of an item of `add` and `copy`. */
+const SEGMENT: i32 = 1024;
+const SWIGLU_SEGMENT: i32 = 256;
+
+/** dst = a + b, `count` floats. Item: a segment of 1,024 floats, fewer at the end. dst may be a or b. */
+export function add(start: i32, end: i32, scratch: usize, dst: usize, a: usize, b: usize, count: i32): void {
+  const from = start * SEGMENT;
+  sum(dst + (from << 2), a + (from << 2), b + (from << 2), min(end * SEGMENT, count) - from);
+}
+
+/** dst = x + bias on every row of `width` floats. Item: a row. dst may be x. */
+export function add_bias(start: i32, end: i32, scratch: usize, dst: usize, x: usize, bias: usize, width: i32): void {
+  const rowBytes = <usize>width << 2;
+  for (let row = start; row < end; row++) sum(dst + <usize>row * rowBytes, x + <usize>row * rowBytes, bias, width);
+}
+
+function sum(dst: usize, a: usize, b: usize, count: i32): void {
+  let i = 0;
+  for (; i + 4 <= count; i += 4) {
+    v128.store(dst + (i << 2), f32x4.add(v128.load(a + (i << 2)), v128.load(b + (i << 2))));
+  }
+  for (; i < count; i++) store<f32>(dst + (i << 2), load<f32>(a + (i << 2)) + load<f32>(b + (i << 2)));
+}
+
+/**
+ * dst = silu(gate) · up, `count` floats, with silu(g) = g / (1 + e^−g) as ggml divides it. Item: a segment of 256
+ * floats, fewer at the end. dst may be gate or up.
+ */
+export function swiglu(start: i32, end: i32, scratch: usize, dst: usize, gate: usize, up: usize, count: i32): void {
+  const last = min(end * SWIGLU_SEGMENT, count);
+  let i = start * SWIGLU_SEGMENT;
+  for (; i + 4 <= last; i += 4) {
+    v128.store(dst + (i << 2), gated(v128.load(gate + (i << 2)), v128.load(up + (i << 2))));
+  }
+  for (; i < last; i++) {
+    const value = gated(v128.load32_zero(gate + (i << 2)), v128.load32_zero(up + (i << 2)));
+    store<f32>(dst + (i << 2), f32x4.extract_lane(value, 0));
+  }
+}
+
+function gated(gate: v128, up: v128): v128 {
+  return f32x4.mul(f32x4.div(gate, f32x4.add(f32x4.splat(1), exp4(f32x4.neg(gate)))), up);
+}
+
+/** dst row i = x row rows[i], rows of `width` floats, `rowsPtr` an i32 each. Item: a row of dst. */
+export function select_rows(
+  start: i32, end: i32, scratch: usize, dst: usize, x: usize, width: i32, rowsPtr: usize,
+): void {
+  const rowBytes = <usize>width << 2;
+  for (let row = start; row < end; row++) {
+    memory.copy(dst + <usize>row * rowBytes, x + <usize>load<u32>(rowsPtr + (row << 2)) * rowBytes, rowBytes);
+  }
+}
+
+/** dst = src, `count` floats that do not overlap. Item: a segment of 1,024 floats, fewer at the end. */
+export function copy(start: i32, end: i32, scratch: usize, dst: usize, src: usize, count: i32): void {
+  const from = start * SEGMENT;
+  memory.copy(dst + (from << 2), src + (from << 2), <usize>(min(end * SEGMENT, count) - from) << 2);
+}

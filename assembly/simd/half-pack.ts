@@ -1,0 +1,57 @@
+/** Runs of binary16 in memory: how the KV cache is written and read. Single vectors: half.ts. */
+
+import { f32x4_from_f16 } from './half';
+
+/** Four f32 to the bits of binary16 in i32 lanes: to nearest, ties to even; from 65520 on infinite; NaN stays NaN. */
+export function f16_bits(x: v128): v128 {
+  const magnitude = v128.and(x, i32x4.splat(0x7fffffff));
+  const odd = v128.and(i32x4.shr_u(magnitude, 13), i32x4.splat(1));
+  const rounded = i32x4.add(i32x4.add(magnitude, i32x4.splat(0xfff - (112 << 23))), odd);
+  const normal = i32x4.min_s(i32x4.shr_s(rounded, 13), i32x4.splat(0x7c00));
+  // Below 2^-14 the spacing of binary16 is 2^-24, that of f32 between 0.5 and 1: the sum's mantissa is the result.
+  const small = i32x4.sub(f32x4.add(magnitude, f32x4.splat(0.5)), i32x4.splat(0x3f000000));
+  const finite = v128.bitselect(small, normal, i32x4.lt_s(magnitude, i32x4.splat(0x38800000)));
+  const number = v128.bitselect(finite, i32x4.splat(0x7e00), f32x4.eq(x, x));
+  return v128.or(number, v128.and(i32x4.shr_u(x, 16), i32x4.splat(0x8000)));
+}
+
+/** `count` floats at `x` to binary16 at `dst`. */
+export function pack_f16(dst: usize, x: usize, count: i32): void {
+  let i = 0;
+  for (; i + 8 <= count; i += 8) {
+    const low = f16_bits(v128.load(x + (i << 2)));
+    const high = f16_bits(v128.load(x + (i << 2), 16));
+    v128.store(dst + (i << 1), i16x8.narrow_i32x4_u(low, high));
+  }
+  for (; i < count; i++) v128.store_lane<u16>(dst + (i << 1), f16_bits(v128.load32_zero(x + (i << 2))), 0);
+}
+
+/**
+ * `count` binary16 at `x`, a multiple of 8, to floats at `dst`: exact, subnormal, infinite and NaN included. Infinite
+ * values and NaN are rare: the quick way is taken first, which turns them into large numbers, and the exact one when
+ * there was any.
+ */
+export function widen_f16(dst: usize, x: usize, count: i32): void {
+  const ends = x + (<usize>count << 1);
+  let largest = i16x8.splat(0);
+  let to = dst;
+  for (let from = x; from < ends; from += 16) {
+    largest = i16x8.max_s(largest, v128.and(v128.load(from), i16x8.splat(0x7fff)));
+    v128.store(to, quick(v128.load16x4_s(from)));
+    v128.store(to, quick(v128.load16x4_s(from, 8)), 16);
+    to += 32;
+  }
+  if (!v128.any_true(i16x8.gt_s(largest, i16x8.splat(0x7bff)))) return;
+  to = dst;
+  for (let from = x; from < ends; from += 16) {
+    v128.store(to, f32x4_from_f16(v128.load16x4_u(from)));
+    v128.store(to, f32x4_from_f16(v128.load16x4_u(from, 8)), 16);
+    to += 32;
+  }
+}
+
+/** Four finite binary16, sign-extended: exponent and mantissa at their places of binary32 are the value · 2^-112. */
+function quick(h: v128): v128 {
+  const moved = v128.and(i32x4.shl(h, 13), i32x4.splat(0x8fffffff));
+  return f32x4.mul(moved, f32x4.splat(reinterpret<f32>(0x77800000)));
+}
