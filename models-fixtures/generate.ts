@@ -8,15 +8,18 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GgmlTypeName } from '../src/formats/ggml-types.ts';
 import { type DecoderShape, decoderMetadata, decoderTensors, type TypeOf } from '../bench/model/decoder.ts';
 import { f32, type MetadataValue, string, u32, writeGguf } from '../bench/model/gguf-writer.ts';
 import { createRandom } from '../bench/model/random.ts';
 import {
-  bpeMetadata, bpeVocabulary, sentencePieceMetadata, sentencePieceVocabulary,
+  bpeMetadata,
+  bpeVocabulary,
+  sentencePieceMetadata,
+  sentencePieceVocabulary,
 } from '../bench/model/vocabulary.ts';
 import { goldenValues } from '../bench/peers/oracle.ts';
 import { REPOSITORY } from '../bench/repository.ts';
+import type { GgmlTypeName } from '../src/formats/ggml-types.ts';
 
 const FOLDER = join(REPOSITORY, 'models-fixtures');
 /** Random weights that answer decidedly: sharp attention, logits far apart, norms that differ from channel to channel. */
@@ -43,7 +46,10 @@ const BASE: Omit<DecoderShape, 'architecture'> = {
   tiedHead: false,
 };
 
-const all = (type: GgmlTypeName): TypeOf => () => type;
+const all =
+  (type: GgmlTypeName): TypeOf =>
+  () =>
+    type;
 
 /** As llama.cpp's quantiser mixes them: `base`, but more bits for head, embedding, values and the way down. */
 const mix = (base: GgmlTypeName, more: GgmlTypeName, odd: Readonly<Record<string, GgmlTypeName>> = {}): TypeOf => {
@@ -62,7 +68,12 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
   // Heads of 48 in a width of 256: attn_output's rows of 192 cannot be K-quants.
   'tiny-llama3-q4_k': {
     shape: {
-      architecture: 'llama', width: 256, feedForward: 256, headDim: 48, ropeBase: 5e5, ropeFactors: llama3Factors(48, 5e5),
+      architecture: 'llama',
+      width: 256,
+      feedForward: 256,
+      headDim: 48,
+      ropeBase: 5e5,
+      ropeFactors: llama3Factors(48, 5e5),
     },
     tokenizer: 'llama-bpe',
     typeOf: mix('Q4_K', 'Q6_K', { attn_output: 'Q8_0' }),
@@ -117,8 +128,34 @@ const TEXTS = [
   'The quick brown fox jumps over the lazy dog, and then the dog runs after the fox until both of them are tired.',
 ];
 const WORDS = [
-  'the', 'once', 'upon', 'time', 'and', 'quick', 'brown', 'fox', 'jumps', 'over', 'lazy', 'dog', 'then', 'prime', 'def',
-  'until', 'both', 'them', 'tired', 'after', 'runs', 'quoted', 'hello', 'world', 'spaces', 'again', 'two', 'user',
+  'the',
+  'once',
+  'upon',
+  'time',
+  'and',
+  'quick',
+  'brown',
+  'fox',
+  'jumps',
+  'over',
+  'lazy',
+  'dog',
+  'then',
+  'prime',
+  'def',
+  'until',
+  'both',
+  'them',
+  'tired',
+  'after',
+  'runs',
+  'quoted',
+  'hello',
+  'world',
+  'spaces',
+  'again',
+  'two',
+  'user',
 ];
 
 /** A prompt with control tokens for each tokenizer. */

@@ -74,7 +74,12 @@ export function decoderMetadata(name: string, shape: DecoderShape): Record<strin
 }
 
 /** Every tensor of such a file, in the order in which llama.cpp's converter writes them. */
-export function decoderTensors(shape: DecoderShape, typeOf: TypeOf, scales: DecoderScales, random: Random): TensorSource[] {
+export function decoderTensors(
+  shape: DecoderShape,
+  typeOf: TypeOf,
+  scales: DecoderScales,
+  random: Random,
+): TensorSource[] {
   const { width, feedForward, headDim, architecture } = shape;
   const query = shape.heads * headDim;
   const keyValue = shape.headsKv * headDim;

@@ -18,9 +18,20 @@ const QWEN_VOCABULARY = 151_936;
 const QWEN_MERGES = 151_387;
 /** Ids behind the 256 bytes and the merges of Qwen2.5. */
 const QWEN_CONTROL = [
-  '<|endoftext|>', '<|im_start|>', '<|im_end|>', '<|object_ref_start|>', '<|object_ref_end|>', '<|box_start|>',
-  '<|box_end|>', '<|quad_start|>', '<|quad_end|>', '<|vision_start|>', '<|vision_end|>', '<|vision_pad|>',
-  '<|image_pad|>', '<|video_pad|>',
+  '<|endoftext|>',
+  '<|im_start|>',
+  '<|im_end|>',
+  '<|object_ref_start|>',
+  '<|object_ref_end|>',
+  '<|box_start|>',
+  '<|box_end|>',
+  '<|quad_start|>',
+  '<|quad_end|>',
+  '<|vision_start|>',
+  '<|vision_end|>',
+  '<|vision_pad|>',
+  '<|image_pad|>',
+  '<|video_pad|>',
 ];
 
 /**

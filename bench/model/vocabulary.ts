@@ -29,7 +29,12 @@ export function byteCharacters(): string[] {
  * to `size`. Merges join earlier tokens into ever longer pseudo-words, some of them with a leading space, and bytes
  * into ideographs.
  */
-export function bpeVocabulary(size: number, mergeCount: number, control: readonly string[], random: Random): BpeVocabulary {
+export function bpeVocabulary(
+  size: number,
+  mergeCount: number,
+  control: readonly string[],
+  random: Random,
+): BpeVocabulary {
   const characters = byteCharacters();
   const order = [...characters.keys()].sort((a, b) => (characters[a]! < characters[b]! ? -1 : 1));
   const tokens = order.map((byte) => characters[byte]!);
@@ -125,7 +130,8 @@ export function sentencePieceVocabulary(size: number, words: readonly string[]):
 
 /** Metadata of a SentencePiece tokenizer: a longer piece has a better score. */
 export function sentencePieceMetadata({ tokens, types }: Vocabulary): Record<string, MetadataValue> {
-  const score = (token: string, i: number): number => (types[i] === TOKEN_TYPE.normal ? 8 * token.length - i / 64 - 64 : 0);
+  const score = (token: string, i: number): number =>
+    types[i] === TOKEN_TYPE.normal ? 8 * token.length - i / 64 - 64 : 0;
   return {
     'tokenizer.ggml.model': string('llama'),
     'tokenizer.ggml.tokens': array('string', tokens),

@@ -1,0 +1,70 @@
+/** Models with values of llama.cpp: those of this repository, and the larger set beside it where there is one. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export type Scored = readonly [id: number, logprob: number];
+
+/** One prompt on one file; how it is made stands in bench/peers/oracle.ts. */
+export interface GoldenCase {
+  readonly prompt: string;
+  readonly tokens: readonly number[];
+  readonly prompt_logprobs: readonly (readonly Scored[])[];
+  readonly generated: readonly { readonly id: number; readonly top: readonly Scored[] }[];
+  readonly text: string;
+}
+
+export interface GoldenModel {
+  readonly name: string;
+  readonly path: string;
+  readonly vocab: number;
+  readonly cases: readonly GoldenCase[];
+}
+
+/** Files of tensor types that have kernels: the suffix of a file says what it was quantised to. */
+const SUPPORTED = /-(f32|f16|bf16|q4_0|q8_0|q4_k|q5_k|q4_k_m|q5_k_m|q6_k)$/;
+
+function repository(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json'))) {
+    if (dirname(folder) === folder) throw new Error('no package.json above the tests');
+    folder = dirname(folder);
+  }
+  return folder;
+}
+
+const ROOT = repository();
+const FIXTURES = join(ROOT, 'models-fixtures');
+const SHARED = join(ROOT, '..', 'shared');
+
+/** The repository's own models. */
+export function committedModels(): GoldenModel[] {
+  return modelsIn(join(FIXTURES, 'golden'), FIXTURES);
+}
+
+/** Models of ../shared whose types are supported and that the repository does not hold itself. */
+export function sharedModels(): GoldenModel[] {
+  const golden = join(SHARED, 'golden');
+  if (!existsSync(golden)) return [];
+  const own = new Set(committedModels().map(({ name }) => name));
+  return modelsIn(golden, join(SHARED, 'models')).filter(({ name }) => !own.has(name));
+}
+
+export function committedModel(name: string): GoldenModel {
+  const model = committedModels().find((candidate) => candidate.name === name);
+  if (model === undefined) throw new Error(`no golden values for ${name} in models-fixtures/golden`);
+  return model;
+}
+
+function modelsIn(goldenFolder: string, modelFolder: string): GoldenModel[] {
+  return readdirSync(goldenFolder)
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => basename(file, '.json'))
+    .filter((name) => SUPPORTED.test(name))
+    .sort()
+    .map((name) => {
+      const golden = JSON.parse(readFileSync(join(goldenFolder, `${name}.json`), 'utf8')) as Omit<GoldenModel, 'name'>;
+      return { ...golden, name, path: join(modelFolder, `${name}.gguf`) };
+    });
+}

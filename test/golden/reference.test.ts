@@ -1,0 +1,49 @@
+/** WebAssembly kernels against the reference backend: same rounding of activations, f64 sums, no kernels. */
+
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createEngine, type Engine } from '../../src/index.ts';
+import { skipped } from '../skip.ts';
+import { committedModels, type GoldenModel, sharedModels } from './fixtures.ts';
+import { cosine, quantile, rowsOf } from './numbers.ts';
+
+/** Two prompts a model: the reference computes a few tokens a second. */
+const CASES = 2;
+
+async function logitsOf(engine: Engine, model: GoldenModel): Promise<Float32Array[]> {
+  try {
+    const rows: Float32Array[] = [];
+    for (const { tokens } of model.cases.slice(-CASES)) {
+      rows.push(...rowsOf(await engine.forward(tokens, { all: true }), engine.info.vocabularySize));
+    }
+    return rows;
+  } finally {
+    await engine.dispose();
+  }
+}
+
+function checkModel(model: GoldenModel): void {
+  test(`${model.name}: kernels against the reference backend`, async () => {
+    const wasm = await logitsOf(await createEngine(model.path, { threads: 2 }), model);
+    const engine = await createEngine(model.path, { backend: 'reference' });
+    assert.is(engine.info.backend.ran, 'reference');
+    assert.is(engine.info.backend.kernel, 'scalar');
+    const reference = await logitsOf(engine, model);
+    assert.is(wasm.length, reference.length);
+    const cosines = wasm.map((row, position) => cosine(row, reference[position]!));
+    assert.ok(cosines.every(Number.isFinite), 'every cosine is a number');
+    const [fifth, median] = [quantile(cosines, 0.05), quantile(cosines, 0.5)];
+    console.log(
+      `# ${model.name}: cosine at 5 % ${fifth.toFixed(7)}, median ${median.toFixed(7)}, least ${Math.min(...cosines).toFixed(7)}`,
+    );
+    assert.ok(fifth >= 0.9999, `cosine at 5 % of positions is ${fifth}, expected at least 0.9999`);
+    assert.ok(median >= 0.99999, `median cosine is ${median}, expected at least 0.99999`);
+  });
+}
+
+committedModels().forEach(checkModel);
+const shared = sharedModels();
+shared.forEach(checkModel);
+if (shared.length === 0)
+  skipped(7, 'no ../shared/golden beside the repository: its further demo models were not compared');
+test.run();
