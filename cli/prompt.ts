@@ -10,6 +10,8 @@ export interface PromptSources {
   readonly positional: string | undefined;
   readonly option: string | undefined;
   readonly file: string | undefined;
+  /** Called before standard input is read, which may take for ever. */
+  readonly onWait?: () => void;
 }
 
 export type InputStream = AsyncIterable<Uint8Array | string> & { readonly isTTY?: boolean };
@@ -18,7 +20,10 @@ export type InputStream = AsyncIterable<Uint8Array | string> & { readonly isTTY?
  * The prompt's text. Standard input is read only when nothing else was given and it is not a terminal, or for `-i -`.
  * @throws AprError USAGE when there is none, several, or one that is not UTF-8; NOT_FOUND, IO for the file
  */
-export async function readPrompt({ positional, option, file }: PromptSources, stdin: InputStream): Promise<string> {
+export async function readPrompt(
+  { positional, option, file, onWait }: PromptSources,
+  stdin: InputStream,
+): Promise<string> {
   const given = [
     ...(positional === undefined ? [] : ['the PROMPT argument']),
     ...(option === undefined ? [] : ['-p']),
@@ -28,11 +33,15 @@ export async function readPrompt({ positional, option, file }: PromptSources, st
     throw new AprError('USAGE', `the prompt is given by ${given.join(' and ')}, expected one of them`);
   const text = positional ?? option;
   if (text !== undefined) return text;
-  if (file === '-') return decode(await collect(stdin, 'standard input'), 'standard input');
+  if (file === '-') {
+    onWait?.();
+    return decode(await collect(stdin, 'standard input'), 'standard input');
+  }
   if (file !== undefined) return decode(await collect(createReadStream(file), file), file);
   if (stdin.isTTY) {
     throw new AprError('USAGE', 'no prompt; give it behind SOURCE, with -p TEXT, with -i FILE, or through a pipe');
   }
+  onWait?.();
   const piped = decode(await collect(stdin, 'standard input'), 'standard input');
   if (piped === '') {
     throw new AprError(

@@ -36,7 +36,8 @@ export async function run(
   checkTogether(values);
   const path = resolveSource(source);
   const options = engineOptions(values);
-  const prompt = await readPrompt({ positional, option: values.prompt, file: values.input }, stdin);
+  const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
+  const prompt = await readPrompt({ positional, option: values.prompt, file: values.input, onWait }, stdin);
 
   const talkative = !values.quiet && (values.verbose === true || stderr.isTTY === true);
   const loading = talkative && stderr.isTTY === true ? showLoading(stderr, source) : undefined;
