@@ -13,6 +13,7 @@ const INPUTS = [
   'workers',
   'test',
   'bench',
+  'models-fixtures',
   'asconfig.json',
   'tsconfig.json',
   'package-lock.json',
