@@ -17,14 +17,13 @@ export function unpack_scales(out: usize, d: usize): void {
 
 /**
  * Two vectors of unsigned bytes (what low and high nibbles would be, see simd/octets.ts) to their places in a tile:
- * as they are in the relaxed build; in the plain one as i16, less `offset`, times `scale`.
+ * as they are in the relaxed build; in the plain one as i16, less `offset`, times `scale`. `mask` is BYTE_MASK.
  */
-export function store_octet(at: usize, a: v128, b: v128, offset: v128, scale: v128): void {
+export function store_octet(at: usize, a: v128, b: v128, mask: v128, offset: v128, scale: v128): void {
   if (ASC_FEATURE_RELAXED_SIMD) {
     v128.store(at, a);
     v128.store(at, b, 64);
   } else {
-    const mask = i16x8.splat(255);
     v128.store(at, i16x8.mul(i16x8.sub(v128.and(a, mask), offset), scale));
     v128.store(at, i16x8.mul(i16x8.sub(v128.and(b, mask), offset), scale), 64);
     v128.store(at, i16x8.mul(i16x8.sub(i16x8.shr_u(a, 8), offset), scale), 128);

@@ -8,7 +8,9 @@
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
 import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
-import { dot_nibbles, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import {
+  dot_nibbles, FOURTH, held, high_nibbles, low_nibbles, NIBBLE_MASK, pack_octet, THIRD, unpack_octet,
+} from '../simd/octets';
 import { TILE_D } from '../simd/tile';
 
 export const NATIVE: usize = 18;
@@ -44,20 +46,9 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-function block_sum(w: usize, x: usize, offset: v128): v128 {
-  for (let octet: usize = 0; octet < 4; octet++) {
-    offset = dot_nibbles(
-      offset, v128.load(w), v128.load32_splat(x), v128.load32_splat(x, 4),
-      v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
-    );
-    w += 64;
-    x += OCTET;
-  }
-  return offset;
-}
-
 /** One token times a group: 16 results at `out`. */
 export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const mask = held(out, NIBBLE_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -65,14 +56,30 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
   for (let column = 0; column < width; column += 32) {
     const at = (column & (SEGMENT - 1)) >> 5;
     const record = x + <usize>(column >> 8) * step;
-    const quants = record + <usize>(at << 2) * OCTET;
+    let quants = record + <usize>(at << 2) * OCTET;
+    const d = group + D;
+    let s0 = v128.load32_splat(record + (at << 2), RECORD_OFFSETS);
+    let s1 = s0;
+    let s2 = s0;
+    let s3 = s0;
+    for (let octet = 0; octet < 4; octet++) {
+      const x0 = v128.load32_splat(quants);
+      const x1 = v128.load32_splat(quants, 4);
+      const x2 = v128.load32_splat(quants, THIRD);
+      const x3 = v128.load32_splat(quants, FOURTH);
+      s0 = dot_nibbles(s0, v128.load(group), mask, x0, x1, x2, x3);
+      s1 = dot_nibbles(s1, v128.load(group, 16), mask, x0, x1, x2, x3);
+      s2 = dot_nibbles(s2, v128.load(group, 32), mask, x0, x1, x2, x3);
+      s3 = dot_nibbles(s3, v128.load(group, 48), mask, x0, x1, x2, x3);
+      group += 64;
+      quants += OCTET;
+    }
     const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
-    const offset = v128.load32_splat(record + (at << 2), RECORD_OFFSETS);
-    y0 = add_scaled(y0, block_sum(group, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D)), dx);
-    y1 = add_scaled(y1, block_sum(group + 16, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 8)), dx);
-    y2 = add_scaled(y2, block_sum(group + 32, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 16)), dx);
-    y3 = add_scaled(y3, block_sum(group + 48, quants, offset), f32x4_from_f16(v128.load16x4_u(group, D + 24)), dx);
-    group += BLOCK;
+    y0 = add_scaled(y0, s0, f32x4_from_f16(v128.load16x4_u(d)), dx);
+    y1 = add_scaled(y1, s1, f32x4_from_f16(v128.load16x4_u(d, 8)), dx);
+    y2 = add_scaled(y2, s2, f32x4_from_f16(v128.load16x4_u(d, 16)), dx);
+    y3 = add_scaled(y3, s3, f32x4_from_f16(v128.load16x4_u(d, 24)), dx);
+    group = d + 32;
   }
   v128.store(out, y0);
   v128.store(out, y1, 16);
@@ -82,6 +89,7 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
 
 /** Up to eight blocks to a tile: i16 (q − 8) in the plain build, unsigned bytes in the relaxed one. */
 export function unpack(tile: usize, block: usize, blocks: i32): void {
+  const mask = held(tile, NIBBLE_MASK);
   for (let b = 0; b < blocks; b++) {
     for (let v: usize = 0; v < 4; v++) {
       v128.store(tile + (b << 6) + (v << 4), f32x4_from_f16(v128.load16x4_u(block + (v << 3), D)), TILE_D);
@@ -91,11 +99,10 @@ export function unpack(tile: usize, block: usize, blocks: i32): void {
       if (ASC_FEATURE_RELAXED_SIMD) {
         // An octet of four row vectors is two quads.
         const at = tile + (b << 9) + ((i >> 6) << 7) + (i & 63);
-        v128.store(at, low_nibbles(packed));
-        v128.store(at, high_nibbles(packed), 64);
+        v128.store(at, low_nibbles(packed, mask));
+        v128.store(at, high_nibbles(packed, mask), 64);
       } else {
         const at = tile + (b << 10) + ((i >> 6) << 8) + (i & 63);
-        const mask = i16x8.splat(15);
         const offset = i16x8.splat(8);
         v128.store(at, i16x8.sub(v128.and(packed, mask), offset));
         v128.store(at, i16x8.sub(v128.and(i16x8.shr_u(packed, 4), mask), offset), 64);

@@ -12,7 +12,9 @@
 import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
 import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
-import { dot_nibbles, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import {
+  dot_nibbles, FOURTH, held, high_nibbles, low_nibbles, NIBBLE_MASK, pack_octet, THIRD, unpack_octet,
+} from '../simd/octets';
 import { TILE_SCALES } from '../simd/tile';
 import { both_lanes, dot_scales, native_minimum, native_scale, scale_place, scales_of, spread_scales } from './k-scales';
 import { unpack_minima } from './k-tile';
@@ -61,21 +63,9 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-function block_sum(w: usize, x: usize): v128 {
-  let sum = i32x4.splat(0);
-  for (let octet: usize = 0; octet < 4; octet++) {
-    sum = dot_nibbles(
-      sum, v128.load(w), v128.load32_splat(x), v128.load32_splat(x, 4),
-      v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
-    );
-    w += 64;
-    x += OCTET;
-  }
-  return sum;
-}
-
 /** One token times a group: 16 results at `out`. */
 export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const mask = held(out, NIBBLE_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -89,12 +79,26 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
     let w = group;
     let quants = x;
     for (let j = 0; j < 8; j++) {
-      s0 = i32x4.add(s0, i32x4.mul(block_sum(w, quants), scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(block_sum(w + 16, quants), scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(block_sum(w + 32, quants), scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(block_sum(w + 48, quants), scales_of(scales + 24, j)));
-      w += 256;
-      quants += 4 * OCTET;
+      let a0 = i32x4.splat(0);
+      let a1 = i32x4.splat(0);
+      let a2 = i32x4.splat(0);
+      let a3 = i32x4.splat(0);
+      for (let octet = 0; octet < 4; octet++) {
+        const x0 = v128.load32_splat(quants);
+        const x1 = v128.load32_splat(quants, 4);
+        const x2 = v128.load32_splat(quants, THIRD);
+        const x3 = v128.load32_splat(quants, FOURTH);
+        a0 = dot_nibbles(a0, v128.load(w), mask, x0, x1, x2, x3);
+        a1 = dot_nibbles(a1, v128.load(w, 16), mask, x0, x1, x2, x3);
+        a2 = dot_nibbles(a2, v128.load(w, 32), mask, x0, x1, x2, x3);
+        a3 = dot_nibbles(a3, v128.load(w, 48), mask, x0, x1, x2, x3);
+        w += 64;
+        quants += OCTET;
+      }
+      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
     y0 = finish(y0, s0, group, x, dx);
@@ -120,6 +124,7 @@ function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
 /** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */
 export function unpack(tile: usize, block: usize): void {
   unpack_minima(tile, block + MINIMA, block + D, block + DMIN);
+  const mask = held(tile, NIBBLE_MASK);
   for (let j = 0; j < 8; j++) {
     for (let v: usize = 0; v < 4; v++) {
       const scales = scales_of(block + SCALES + (v << 3), j);
@@ -129,12 +134,11 @@ export function unpack(tile: usize, block: usize): void {
         for (let octet: usize = 0; octet < 4; octet++) {
           const packed = v128.load(w + (octet << 6));
           const at = tile + (j << 9) + (octet << 7) + (v << 4);
-          v128.store(at, low_nibbles(packed));
-          v128.store(at, high_nibbles(packed), 64);
+          v128.store(at, low_nibbles(packed, mask));
+          v128.store(at, high_nibbles(packed, mask), 64);
         }
       } else {
         const scale = both_lanes(scales);
-        const mask = i16x8.splat(15);
         for (let octet: usize = 0; octet < 4; octet++) {
           const packed = v128.load(w + (octet << 6));
           const at = tile + (j << 10) + (octet << 8) + (v << 4);

@@ -13,7 +13,9 @@
 import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
 import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
-import { dot_bytes, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import {
+  BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
+} from '../simd/octets';
 import { both_lanes, dot_scales, native_minimum, native_scale, scale_place, scales_of, spread_scales } from './k-scales';
 import { store_octet, store_scales, TILE_OCTET, unpack_minima } from './k-tile';
 
@@ -73,34 +75,14 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-/** Fifth bits of the octet's first half of weights; `plane` is shifted so that the octet's two fields are lowest. */
-function first_bits(plane: v128): v128 {
-  return v128.and(i16x8.shl(plane, 4), i8x16.splat(16));
-}
-
-function second_bits(plane: v128): v128 {
-  return v128.and(i16x8.shl(plane, 3), i8x16.splat(16));
-}
-
-function block_sum(w: usize, bits: usize, x: usize): v128 {
-  let sum = i32x4.splat(0);
-  let plane = v128.load(bits, BITS);
-  for (let octet: usize = 0; octet < 4; octet++) {
-    const packed = v128.load(w);
-    sum = dot_bytes(
-      sum, v128.or(low_nibbles(packed), first_bits(plane)), v128.or(high_nibbles(packed), second_bits(plane)),
-      v128.load32_splat(x), v128.load32_splat(x, 4),
-      v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
-    );
-    plane = i16x8.shr_u(plane, 2);
-    w += 64;
-    x += OCTET;
-  }
-  return sum;
-}
+/** Place of the fifth bits above the nibbles. */
+const UPPER_MASK: i32 = 0x10101010;
 
 /** One token times a group: 16 results at `out`. */
 export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const low = held(out, LOW_MASK);
+  const mask = held(out, BYTE_MASK);
+  const upper = held(out, UPPER_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -115,13 +97,35 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
     let bits = group;
     let quants = x;
     for (let j = 0; j < 8; j++) {
-      s0 = i32x4.add(s0, i32x4.mul(block_sum(w, bits, quants), scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(block_sum(w + 16, bits + 16, quants), scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(block_sum(w + 32, bits + 32, quants), scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(block_sum(w + 48, bits + 48, quants), scales_of(scales + 24, j)));
-      w += 256;
+      let a0 = i32x4.splat(0);
+      let a1 = i32x4.splat(0);
+      let a2 = i32x4.splat(0);
+      let a3 = i32x4.splat(0);
+      let p0 = v128.load(bits, BITS);
+      let p1 = v128.load(bits, BITS + 16);
+      let p2 = v128.load(bits, BITS + 32);
+      let p3 = v128.load(bits, BITS + 48);
       bits += 64;
-      quants += 4 * OCTET;
+      for (let octet = 0; octet < 4; octet++) {
+        const x0 = v128.load32_splat(quants);
+        const x1 = v128.load32_splat(quants, 4);
+        const x2 = v128.load32_splat(quants, THIRD);
+        const x3 = v128.load32_splat(quants, FOURTH);
+        a0 = dot_planes(a0, v128.load(w), p0, 3, low, upper, mask, x0, x1, x2, x3);
+        a1 = dot_planes(a1, v128.load(w, 16), p1, 3, low, upper, mask, x0, x1, x2, x3);
+        a2 = dot_planes(a2, v128.load(w, 32), p2, 3, low, upper, mask, x0, x1, x2, x3);
+        a3 = dot_planes(a3, v128.load(w, 48), p3, 3, low, upper, mask, x0, x1, x2, x3);
+        p0 = i16x8.shr_u(p0, 2);
+        p1 = i16x8.shr_u(p1, 2);
+        p2 = i16x8.shr_u(p2, 2);
+        p3 = i16x8.shr_u(p3, 2);
+        w += 64;
+        quants += OCTET;
+      }
+      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
     y0 = finish(y0, s0, group, x, dx);
@@ -147,6 +151,9 @@ function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
 /** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */
 export function unpack(tile: usize, block: usize): void {
   unpack_minima(tile, block + MINIMA, block + D, block + DMIN);
+  const low = held(tile, LOW_MASK);
+  const upper = held(tile, UPPER_MASK);
+  const mask = held(tile, BYTE_MASK);
   const zero = i16x8.splat(0);
   for (let j = 0; j < 8; j++) {
     for (let v: usize = 0; v < 4; v++) {
@@ -156,9 +163,9 @@ export function unpack(tile: usize, block: usize): void {
       let plane = v128.load(block + (j << 6) + (v << 4), BITS);
       for (let octet = j << 2; octet < (j << 2) + 4; octet++) {
         const packed = v128.load(block + (octet << 6) + (v << 4));
-        const a = v128.or(low_nibbles(packed), first_bits(plane));
-        const b = v128.or(high_nibbles(packed), second_bits(plane));
-        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, zero, scale);
+        const a = v128.or(low_nibbles(packed, low), v128.and(i16x8.shl(plane, 4), upper));
+        const b = v128.or(high_nibbles(packed, low), v128.and(i16x8.shl(plane, 3), upper));
+        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, mask, zero, scale);
         plane = i16x8.shr_u(plane, 2);
       }
     }

@@ -13,7 +13,9 @@
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
 import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
-import { dot_bytes, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
+import {
+  BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
+} from '../simd/octets';
 import { TILE_D, TILE_PAIRS } from '../simd/tile';
 import { both_lanes, dot_signed_scales, scale_place, signed_scales_of } from './k-scales';
 import { store_octet, store_scales, TILE_OCTET, unpack_scales } from './k-tile';
@@ -69,34 +71,14 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-/** Upper bits of weights, two bits a byte, at their place above the nibbles. */
-function upper_bits(plane: v128, octet: i32, second: bool): v128 {
-  const shifted = octet == 0
-    ? i16x8.shl(plane, second ? 2 : 4)
-    : second ? i16x8.shr_u(plane, 2) : plane;
-  return v128.and(shifted, i8x16.splat(0x30));
-}
-
-function block_sum(w: usize, bits: usize, x: usize): v128 {
-  const plane = v128.load(bits, BITS);
-  let packed = v128.load(w);
-  const sum = dot_bytes(
-    i32x4.splat(0), v128.or(low_nibbles(packed), upper_bits(plane, 0, false)),
-    v128.or(high_nibbles(packed), upper_bits(plane, 0, true)), v128.load32_splat(x), v128.load32_splat(x, 4),
-    v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 8), v128.load32_splat(x, ASC_FEATURE_RELAXED_SIMD ? 4 : 12),
-  );
-  packed = v128.load(w, 64);
-  return dot_bytes(
-    sum, v128.or(low_nibbles(packed), upper_bits(plane, 1, false)),
-    v128.or(high_nibbles(packed), upper_bits(plane, 1, true)),
-    v128.load32_splat(x, OCTET), v128.load32_splat(x, OCTET + 4),
-    v128.load32_splat(x, OCTET + (ASC_FEATURE_RELAXED_SIMD ? 4 : 8)),
-    v128.load32_splat(x, OCTET + (ASC_FEATURE_RELAXED_SIMD ? 4 : 12)),
-  );
-}
+/** Place of the upper bits above the nibbles. */
+const UPPER_MASK: i32 = 0x30303030;
 
 /** One token times a group: 16 results at `out`. */
 export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const low = held(out, LOW_MASK);
+  const mask = held(out, BYTE_MASK);
+  const upper = held(out, UPPER_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -111,13 +93,35 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
     let bits = group;
     let quants = x;
     for (let j = 0; j < 16; j++) {
-      s0 = i32x4.add(s0, i32x4.mul(block_sum(w, bits, quants), signed_scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(block_sum(w + 16, bits + 16, quants), signed_scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(block_sum(w + 32, bits + 32, quants), signed_scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(block_sum(w + 48, bits + 48, quants), signed_scales_of(scales + 24, j)));
-      w += 128;
+      let a0 = i32x4.splat(0);
+      let a1 = i32x4.splat(0);
+      let a2 = i32x4.splat(0);
+      let a3 = i32x4.splat(0);
+      let p0 = v128.load(bits, BITS);
+      let p1 = v128.load(bits, BITS + 16);
+      let p2 = v128.load(bits, BITS + 32);
+      let p3 = v128.load(bits, BITS + 48);
       bits += 64;
-      quants += 2 * OCTET;
+      for (let octet = 0; octet < 2; octet++) {
+        const x0 = v128.load32_splat(quants);
+        const x1 = v128.load32_splat(quants, 4);
+        const x2 = v128.load32_splat(quants, THIRD);
+        const x3 = v128.load32_splat(quants, FOURTH);
+        a0 = dot_planes(a0, v128.load(w), p0, 2, low, upper, mask, x0, x1, x2, x3);
+        a1 = dot_planes(a1, v128.load(w, 16), p1, 2, low, upper, mask, x0, x1, x2, x3);
+        a2 = dot_planes(a2, v128.load(w, 32), p2, 2, low, upper, mask, x0, x1, x2, x3);
+        a3 = dot_planes(a3, v128.load(w, 48), p3, 2, low, upper, mask, x0, x1, x2, x3);
+        p0 = i16x8.shr_u(p0, 4);
+        p1 = i16x8.shr_u(p1, 4);
+        p2 = i16x8.shr_u(p2, 4);
+        p3 = i16x8.shr_u(p3, 4);
+        w += 64;
+        quants += OCTET;
+      }
+      s0 = i32x4.add(s0, i32x4.mul(a0, signed_scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, signed_scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, signed_scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, signed_scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
     y0 = finish(y0, s0, group, x, dx);
@@ -145,18 +149,22 @@ export function unpack(tile: usize, block: usize): void {
   if (ASC_FEATURE_RELAXED_SIMD) {
     for (let i: usize = 0; i < 256; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(block + SCALES + i), TILE_PAIRS);
   }
-  const offset = i16x8.splat(32);
+  const low = held(tile, LOW_MASK);
+  const upper = held(tile, UPPER_MASK);
+  const mask = held(tile, BYTE_MASK);
+  const offset = held(tile, 0x00200020);
   for (let j = 0; j < 16; j++) {
     for (let v: usize = 0; v < 4; v++) {
       const scales = signed_scales_of(block + SCALES + (v << 3), j);
       store_scales(tile, j, v, scales);
       const scale = both_lanes(scales);
-      const plane = v128.load(block + (j << 6) + (v << 4), BITS);
-      for (let octet = 0; octet < 2; octet++) {
-        const packed = v128.load(block + (((j << 1) + octet) << 6) + (v << 4));
-        const a = v128.or(low_nibbles(packed), upper_bits(plane, octet, false));
-        const b = v128.or(high_nibbles(packed), upper_bits(plane, octet, true));
-        store_octet(tile + <usize>((j << 1) + octet) * TILE_OCTET + (v << 4), a, b, offset, scale);
+      let plane = v128.load(block + (j << 6) + (v << 4), BITS);
+      for (let octet = j << 1; octet < (j << 1) + 2; octet++) {
+        const packed = v128.load(block + (octet << 6) + (v << 4));
+        const a = v128.or(low_nibbles(packed, low), v128.and(i16x8.shl(plane, 4), upper));
+        const b = v128.or(high_nibbles(packed, low), v128.and(i16x8.shl(plane, 2), upper));
+        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, mask, offset, scale);
+        plane = i16x8.shr_u(plane, 4);
       }
     }
   }

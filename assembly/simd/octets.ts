@@ -31,14 +31,32 @@ export function unpack_octet(word: u32, k: i32, bits: i32, field: i32): i32 {
   return (word >> ((byte << 3) + (2 * field + upper) * bits)) & ((1 << bits) - 1);
 }
 
+/**
+ * A vector of equal i32 lanes that the compilers cannot see through. They would put a constant into the innermost loop,
+ * and V8 builds one there out of four instructions; a value that comes from memory stays in its register. Overwrites
+ * 4 bytes at `at`.
+ */
+export function held(at: usize, value: i32): v128 {
+  store<i32>(at, value);
+  return v128.load32_splat(at);
+}
+
+/** What {@link dot_nibbles} and {@link dot_bytes} take as `mask`. */
+export const NIBBLE_MASK: i32 = ASC_FEATURE_RELAXED_SIMD ? 0x0f0f0f0f : 0x000f000f;
+export const BYTE_MASK: i32 = 0x00ff00ff;
+/** The low nibble of every byte. */
+export const LOW_MASK: i32 = 0x0f0f0f0f;
+
+/** Offsets of an octet's third and fourth pair of i16 activations; the relaxed build has only two quads to load. */
+export const THIRD: usize = ASC_FEATURE_RELAXED_SIMD ? 4 : 8;
+export const FOURTH: usize = ASC_FEATURE_RELAXED_SIMD ? 4 : 12;
+
 /** acc + four rows' dot products of an octet of nibbles; in the relaxed build only the first two of x are used. */
-export function dot_nibbles(acc: v128, v: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+export function dot_nibbles(acc: v128, v: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   if (ASC_FEATURE_RELAXED_SIMD) {
-    const mask = i8x16.splat(15);
     acc = i32x4.relaxed_dot_i8x16_i7x16_add_s(x0, v128.and(v, mask), acc);
     return i32x4.relaxed_dot_i8x16_i7x16_add_s(x1, v128.and(i16x8.shr_u(v, 4), mask), acc);
   }
-  const mask = i16x8.splat(15);
   const a = i32x4.add(
     i32x4.dot_i16x8_s(v128.and(v, mask), x0),
     i32x4.dot_i16x8_s(v128.and(i16x8.shr_u(v, 4), mask), x1),
@@ -51,21 +69,32 @@ export function dot_nibbles(acc: v128, v: v128, x0: v128, x1: v128, x2: v128, x3
 }
 
 /** The same with unsigned bytes: `a` holds what low nibbles would, `b` what high ones would. */
-export function dot_bytes(acc: v128, a: v128, b: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
+export function dot_bytes(acc: v128, a: v128, b: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   if (ASC_FEATURE_RELAXED_SIMD) {
     acc = i32x4.relaxed_dot_i8x16_i7x16_add_s(x0, a, acc);
     return i32x4.relaxed_dot_i8x16_i7x16_add_s(x1, b, acc);
   }
-  const mask = i16x8.splat(255);
   const low = i32x4.add(i32x4.dot_i16x8_s(v128.and(a, mask), x0), i32x4.dot_i16x8_s(v128.and(b, mask), x1));
   const high = i32x4.add(i32x4.dot_i16x8_s(i16x8.shr_u(a, 8), x2), i32x4.dot_i16x8_s(i16x8.shr_u(b, 8), x3));
   return i32x4.add(acc, i32x4.add(low, high));
 }
 
-export function low_nibbles(v: v128): v128 {
-  return v128.and(v, i8x16.splat(15));
+/**
+ * The octet with further bits in a plane, whose fields for this octet are the lowest ones: they go above the nibbles
+ * with a shift by 4, those of the second half of weights by `second`. `low` is LOW_MASK, `upper` masks the bits' place.
+ */
+export function dot_planes(
+  acc: v128, v: v128, plane: v128, second: i32, low: v128, upper: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128,
+): v128 {
+  const a = v128.or(v128.and(v, low), v128.and(i16x8.shl(plane, 4), upper));
+  const b = v128.or(v128.and(i16x8.shr_u(v, 4), low), v128.and(i16x8.shl(plane, second), upper));
+  return dot_bytes(acc, a, b, mask, x0, x1, x2, x3);
 }
 
-export function high_nibbles(v: v128): v128 {
-  return v128.and(i16x8.shr_u(v, 4), i8x16.splat(15));
+export function low_nibbles(v: v128, mask: v128): v128 {
+  return v128.and(v, mask);
+}
+
+export function high_nibbles(v: v128, mask: v128): v128 {
+  return v128.and(i16x8.shr_u(v, 4), mask);
 }
