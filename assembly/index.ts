@@ -30,3 +30,13 @@ export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
 export { rms_norm } from './ops/rms-norm';
 export { rope } from './ops/rope';
 export { barrier, barrier_abort } from './sync/barrier';
+export { add, add_bias, copy, select_rows, swiglu } from './ops/elementwise';
+export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
+export { rms_norm } from './ops/rms-norm';
+export { rope } from './ops/rope';
+export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
+export { ATTENTION_CHUNK } from './ops/attention-chunk';
+export {
+  ATTENTION_ROWS, attention, attention_merge, attention_partial, attention_partial_bytes, attention_scratch_bytes,
+} from './ops/attention';
+export { barrier, barrier_abort } from './sync/barrier';

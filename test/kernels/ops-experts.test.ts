@@ -26,7 +26,9 @@ function topK(bench: KernelBench, logits: ArrayLike<number>, experts: number, sl
 }
 
 function expected(logits: Float32Array, slots: number, normalise: boolean): Routing {
-  const powers = Array.from(logits, (value) => Math.exp(value - Math.max(...logits)));
+  // The difference is taken in f32, as the kernel takes it.
+  const largest = Math.max(...logits);
+  const powers = Array.from(logits, (value) => Math.exp(Math.fround(value - largest)));
   const sum = powers.reduce((a, b) => a + b, 0);
   const ids = powers
     .map((_, id) => id)
@@ -52,7 +54,7 @@ test('top_k against its twin', async () => {
         const twin = expected(logits.subarray(row * experts, (row + 1) * experts), slots, normalise);
         assert.equal(ids, twin.ids);
         weights.forEach((weight, slot) => {
-          assert.ok(Math.abs(weight - twin.weights[slot]!) <= 6e-7 * twin.weights[slot]!, `slot ${slot}`);
+          assert.ok(Math.abs(weight - twin.weights[slot]!) <= 5e-7 * twin.weights[slot]!, `slot ${slot}`);
         });
       });
     }
