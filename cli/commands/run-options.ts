@@ -97,7 +97,7 @@ export const RUN_OPTIONS = {
     kind: 'integer',
     placeholder: 'N',
     min: 0,
-    max: 2 ** 32 - 1,
+    max: Number.MAX_SAFE_INTEGER,
     default: 'random',
     group: 'Sampling',
     description: 'Same seed, same text',

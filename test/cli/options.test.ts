@@ -98,7 +98,7 @@ test('values out of range, for every option that takes a number or a choice', ()
     'top-k': ['x', '-1', '0.5'],
     'top-p': ['x', '5', '-0.1', '1.01'],
     'min-p': ['x', '5', '-0.1'],
-    seed: ['x', '-1', '1.5', '4294967296'],
+    seed: ['x', '-1', '1.5', '9007199254740992', '1e3'],
     'repeat-penalty': ['x', '0', '-1', '101'],
     'repeat-last-n': ['x', '-2', '1.5'],
     logprobs: ['x', '-1', '1.5', '1001'],
