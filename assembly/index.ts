@@ -22,14 +22,6 @@ export { activation_format, dequantize, dequantize_native, group_bytes, repack }
 export { quantize } from './ops/quantize';
 export { embed, mul_mat } from './ops/mul-mat';
 export { mul_mat_id, plan_bytes, route_plan } from './ops/mul-mat-id';
-export { ATTENTION_ROWS, attention, attention_merge, attention_partial, attention_partial_bytes, attention_scratch_bytes } from './ops/attention';
-export { ATTENTION_CHUNK } from './ops/attention-chunk';
-export { add, add_bias, select_rows, swiglu } from './ops/elementwise';
-export { combine, top_k } from './ops/experts';
-export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
-export { rms_norm } from './ops/rms-norm';
-export { rope } from './ops/rope';
-export { barrier, barrier_abort } from './sync/barrier';
 export { add, add_bias, copy, select_rows, swiglu } from './ops/elementwise';
 export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
 export { rms_norm } from './ops/rms-norm';
