@@ -19,8 +19,8 @@ const errors: ErrorForm = { form: 'text', verbose: false };
 const fail = (error: unknown): never => process.exit(renderError(error, errors.form, errors.verbose, process));
 
 process.on('SIGINT', () => {
-  // Leaves a loading line, a half-written answer and the echoed ^C on their own lines.
-  if (process.stderr.isTTY) process.stderr.write('\r\x1b[2K\x1b[0m\n');
+  // What the terminal shows stays, and the shell's prompt begins a line of its own.
+  if (process.stderr.isTTY) process.stderr.write('\n');
   if (errors.form !== 'text') fail(new AprError('ABORTED', 'interrupted'));
   process.exit(INTERRUPTED);
 });

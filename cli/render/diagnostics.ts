@@ -26,7 +26,7 @@ export function showLoading(stderr: OutputStream, source: string): LoadingLine {
       shown = true;
       const share = totalBytes > 0 ? Math.floor((100 * loadedBytes) / totalBytes) : 100;
       const line = `loading ${visibleLine(source)}: ${share} % of ${megabytes(totalBytes)}`;
-      stderr.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stderr.columns ?? 80) - 1))}`);
+      stderr.write(`\r\x1b[2K${line.slice(0, Math.max(20, (stderr.columns || 80) - 1))}`);
     },
     clear: () => {
       if (shown) stderr.write('\r\x1b[2K');
