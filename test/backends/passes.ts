@@ -10,7 +10,7 @@ import type { PassObserver } from '../../src/graph/observer.ts';
 import { Ops } from '../../src/graph/ops.ts';
 import { nodePlatform } from '../../src/platform/node/platform.ts';
 import { createTokenizer } from '../../src/tokenizer/index.ts';
-import { DEMO } from '../engine/fixtures.ts';
+import { DEMO } from '../repository.ts';
 
 export interface Passes {
   readonly backend: Backend;

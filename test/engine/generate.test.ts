@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AprError, createEngine, type Engine, type FinalEvent, type GenerateRequest, type TokenEvent } from '../../src/index.ts';
-import { DEMO } from './fixtures.ts';
+import { DEMO } from '../repository.ts';
 
 const chat = (content: string): GenerateRequest => ({ messages: [{ role: 'user', content }] });
 

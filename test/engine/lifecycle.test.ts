@@ -5,7 +5,7 @@ import { createLocalEngine } from '../../src/engines/local.ts';
 import { AprError, createEngine, type Engine } from '../../src/index.ts';
 import { createKernelPool } from '../../src/platform/node/kernel-pool.ts';
 import { nodePlatform } from '../../src/platform/node/platform.ts';
-import { DEMO } from './fixtures.ts';
+import { DEMO } from '../repository.ts';
 
 const QUESTION = { messages: [{ role: 'user', content: 'What is 2+2?' }] };
 
