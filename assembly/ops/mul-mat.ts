@@ -3,7 +3,8 @@
 import { activation_format, decode_group, dequantize, group_bytes, tile_segment } from '../quants/types';
 import { GROUP_ROWS } from '../quants/ids';
 import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
-import { TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
+import { store_half_constants } from '../simd/half';
+import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
 
 /** From this many tokens on, unpacking a tile of weights pays. */
 const TILE_FROM: i32 = 6;
@@ -20,10 +21,11 @@ export function mul_group(
   const rowBytes = row_stride(format, width);
   const step = segment_stride(format, xRows);
   const results = scratch + TILE_RESULTS;
+  store_half_constants(scratch + TILE_HALF);
   if (count < TILE_FROM) {
     for (let i = 0; i < count; i++) {
       const pair = list + (<usize>i << 3);
-      decode_group(type, results, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
+      decode_group(type, scratch, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
       store_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
     }
     return;

@@ -3,7 +3,9 @@
  * are f32 sums in ascending order of columns, one accumulator a row, in decode and prefill alike.
  */
 
-import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { held } from '../simd/octets';
+import { store_results, TILE_HALF } from '../simd/tile';
 import { BF16, F16, F32 } from './ids';
 
 export function bytes_of(type: i32): usize {
@@ -36,7 +38,7 @@ export function dequantize_native(type: i32, out: usize, native: usize, width: i
   for (let k = 0; k < width; k++) store<f32>(out + (<usize>k << 2), value(type, native + <usize>k * bytes));
 }
 
-export function decode_f32(out: usize, group: usize, x: usize, width: i32): void {
+export function decode_f32(scratch: usize, group: usize, x: usize, width: i32): void {
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -50,30 +52,51 @@ export function decode_f32(out: usize, group: usize, x: usize, width: i32): void
     group += 64;
     x += 4;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
-export function decode_f16(out: usize, group: usize, x: usize, width: i32): void {
+/**
+ * Normal weights only need another bias of the exponent. Sixteen with zeros, subnormal or infinite ones among them take
+ * the long way, so that rare subnormal operands, which many processors multiply slowly, cost only where they are.
+ */
+export function decode_f16(scratch: usize, group: usize, x: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  const one = held(scratch, 0x04000400);
+  const exponent = held(scratch, 0x78007800);
+  const keep = held(scratch, 0x8fffe000);
+  const bias = held(scratch, 0x38000000);
+  const zero = i16x8.splat(0);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
   let y3 = f32x4.splat(0);
   for (let k = 0; k < width; k++) {
+    const a = v128.load(group);
+    const b = v128.load(group, 16);
     const splat = v128.load32_splat(x);
-    y0 = f32x4.add(y0, f32x4.mul(f32x4_from_f16(v128.load16x4_u(group)), splat));
-    y1 = f32x4.add(y1, f32x4.mul(f32x4_from_f16(v128.load16x4_u(group, 8)), splat));
-    y2 = f32x4.add(y2, f32x4.mul(f32x4_from_f16(v128.load16x4_u(group, 16)), splat));
-    y3 = f32x4.add(y3, f32x4.mul(f32x4_from_f16(v128.load16x4_u(group, 24)), splat));
+    const odd = v128.or(
+      i16x8.eq(v128.and(i16x8.add(a, one), exponent), zero), i16x8.eq(v128.and(i16x8.add(b, one), exponent), zero),
+    );
+    if (v128.any_true(odd)) {
+      y0 = f32x4.add(y0, f32x4.mul(f32x4_load_f16(group, half), splat));
+      y1 = f32x4.add(y1, f32x4.mul(f32x4_load_f16(group + 8, half), splat));
+      y2 = f32x4.add(y2, f32x4.mul(f32x4_load_f16(group + 16, half), splat));
+      y3 = f32x4.add(y3, f32x4.mul(f32x4_load_f16(group + 24, half), splat));
+    } else {
+      y0 = f32x4.add(y0, f32x4.mul(normal(i32x4.extend_low_i16x8_s(a), keep, bias), splat));
+      y1 = f32x4.add(y1, f32x4.mul(normal(i32x4.extend_high_i16x8_s(a), keep, bias), splat));
+      y2 = f32x4.add(y2, f32x4.mul(normal(i32x4.extend_low_i16x8_s(b), keep, bias), splat));
+      y3 = f32x4.add(y3, f32x4.mul(normal(i32x4.extend_high_i16x8_s(b), keep, bias), splat));
+    }
     group += 32;
     x += 4;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
+}
+
+/** Normal, sign-extended binary16 to f32x4. */
+function normal(h: v128, keep: v128, bias: v128): v128 {
+  return i32x4.add(v128.and(i32x4.shl(h, 13), keep), bias);
 }
 
 /** Four bfloat16 to f32x4. */
@@ -81,7 +104,7 @@ function wide(at: usize): v128 {
   return i32x4.shl(v128.load16x4_u(at), 16);
 }
 
-export function decode_bf16(out: usize, group: usize, x: usize, width: i32): void {
+export function decode_bf16(scratch: usize, group: usize, x: usize, width: i32): void {
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -95,16 +118,13 @@ export function decode_bf16(out: usize, group: usize, x: usize, width: i32): voi
     group += 32;
     x += 4;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
 /** `columns` columns of F16 or BF16 to an f32 tile. */
 export function unpack(type: i32, tile: usize, group: usize, columns: i32): void {
   for (let i = 0; i < columns << 2; i++) {
     const from = group + (i << 3);
-    v128.store(tile + (i << 4), type == BF16 ? wide(from) : f32x4_from_f16(v128.load16x4_u(from)));
+    v128.store(tile + (i << 4), type == BF16 ? wide(from) : f32x4_load_f16(from, tile + TILE_HALF));
   }
 }

@@ -5,7 +5,8 @@
  *   bytes 4–7   minimum 0–3, above them the two upper bits of minimum 4–7
  *   bytes 8–11  low nibble: scale 4–7; high nibble: minimum 4–7
  *
- * In a group they are bytes, two sub-blocks side by side for each row, [pair][16 rows][2]: `load8x8` makes them i16
+ * In a group they are bytes, two sub-blocks side by side for each row, [pair][16 rows][2]: `load8x8_s` makes them i16
+ *
  * pairs of four rows, ready for a dot product with a pair of sums; one of a pair is a shift away.
  */
 
@@ -33,28 +34,15 @@ export function spread_scales(scales: usize, minima: usize, packed: usize, row: 
   }
 }
 
-/** Unsigned scales of sub-block j of four rows as i32; `scales` points at the first of the rows. */
+/** Scales of sub-block j of four rows as i32; `scales` points at the first of the rows. */
 export function scales_of(scales: usize, j: i32): v128 {
-  const pair = v128.load8x8_u(scales + ((j >> 1) << 5));
-  return v128.and(i32x4.shr_u(pair, (j & 1) << 4), i32x4.splat(0xffff));
-}
-
-/** Signed ones. */
-export function signed_scales_of(scales: usize, j: i32): v128 {
   const pair = v128.load8x8_s(scales + ((j >> 1) << 5));
   return i32x4.shr_s(i32x4.shl(pair, (~j & 1) << 4), 16);
 }
 
-/** acc + Σ over `pairs` pairs of unsigned scales × the i16 sums of x. */
-export function dot_scales(acc: v128, scales: usize, sums: usize, pairs: i32): v128 {
-  for (let p = 0; p < pairs; p++) {
-    const pair = v128.load8x8_u(scales + (p << 5));
-    acc = i32x4.add(acc, i32x4.dot_i16x8_s(pair, v128.load32_splat(sums + (p << 2))));
-  }
-  return acc;
-}
-
-export function dot_signed_scales(acc: v128, scales: usize, sums: usize, pairs: i32): v128 {
+/** Σ over `pairs` pairs of scales × the i16 sums of x. */
+export function dot_scales(scales: usize, sums: usize, pairs: i32): v128 {
+  let acc = i32x4.splat(0);
   for (let p = 0; p < pairs; p++) {
     const pair = v128.load8x8_s(scales + (p << 5));
     acc = i32x4.add(acc, i32x4.dot_i16x8_s(pair, v128.load32_splat(sums + (p << 2))));

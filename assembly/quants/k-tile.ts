@@ -1,18 +1,19 @@
 /** What the tiles of K-quants have in common. */
 
-import { f32x4_from_f16 } from '../simd/half';
-import { TILE_D, TILE_DMIN, TILE_PAIRS, TILE_SCALES } from '../simd/tile';
+import { f32x4_load_f16 } from '../simd/half';
+import { TILE_D, TILE_DMIN, TILE_HALF, TILE_PAIRS, TILE_SCALES } from '../simd/tile';
 
 /** Minima as i16 pairs, d and dmin of 16 rows as f32. */
 export function unpack_minima(tile: usize, minima: usize, d: usize, dmin: usize): void {
-  for (let i: usize = 0; i < 128; i += 8) v128.store(tile + (i << 1), v128.load8x8_u(minima + i), TILE_PAIRS);
-  unpack_scales(tile + TILE_D, d);
-  unpack_scales(tile + TILE_DMIN, dmin);
+  for (let i: usize = 0; i < 128; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(minima + i), TILE_PAIRS);
+  unpack_scales(tile, TILE_D, d);
+  unpack_scales(tile, TILE_DMIN, dmin);
 }
 
-/** f16[16] to f32[16]. */
-export function unpack_scales(out: usize, d: usize): void {
-  for (let v: usize = 0; v < 4; v++) v128.store(out + (v << 4), f32x4_from_f16(v128.load16x4_u(d + (v << 3))));
+/** f16[16] to f32[16] at a place in the tile. */
+export function unpack_scales(tile: usize, place: usize, d: usize): void {
+  const half = tile + TILE_HALF;
+  for (let v: usize = 0; v < 4; v++) v128.store(tile + place + (v << 4), f32x4_load_f16(d + (v << 3), half));
 }
 
 /**

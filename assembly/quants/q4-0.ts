@@ -7,11 +7,11 @@
 
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
-import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
   dot_nibbles, FOURTH, held, high_nibbles, low_nibbles, NIBBLE_MASK, pack_octet, THIRD, unpack_octet,
 } from '../simd/octets';
-import { TILE_D } from '../simd/tile';
+import { store_results, TILE_D, TILE_HALF } from '../simd/tile';
 
 export const NATIVE: usize = 18;
 export const BLOCK: usize = 288;
@@ -46,9 +46,10 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-/** One token times a group: 16 results at `out`. */
-export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const mask = held(out, NIBBLE_MASK);
+/** One token times a group: 16 results at TILE_RESULTS. */
+export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  const mask = held(scratch, NIBBLE_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -75,16 +76,13 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
       quants += OCTET;
     }
     const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
-    y0 = add_scaled(y0, s0, f32x4_from_f16(v128.load16x4_u(d)), dx);
-    y1 = add_scaled(y1, s1, f32x4_from_f16(v128.load16x4_u(d, 8)), dx);
-    y2 = add_scaled(y2, s2, f32x4_from_f16(v128.load16x4_u(d, 16)), dx);
-    y3 = add_scaled(y3, s3, f32x4_from_f16(v128.load16x4_u(d, 24)), dx);
+    y0 = add_scaled(y0, s0, f32x4_load_f16(d, half), dx);
+    y1 = add_scaled(y1, s1, f32x4_load_f16(d + 8, half), dx);
+    y2 = add_scaled(y2, s2, f32x4_load_f16(d + 16, half), dx);
+    y3 = add_scaled(y3, s3, f32x4_load_f16(d + 24, half), dx);
     group = d + 32;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
 /** Up to eight blocks to a tile: i16 (q − 8) in the plain build, unsigned bytes in the relaxed one. */
@@ -92,7 +90,7 @@ export function unpack(tile: usize, block: usize, blocks: i32): void {
   const mask = held(tile, NIBBLE_MASK);
   for (let b = 0; b < blocks; b++) {
     for (let v: usize = 0; v < 4; v++) {
-      v128.store(tile + (b << 6) + (v << 4), f32x4_from_f16(v128.load16x4_u(block + (v << 3), D)), TILE_D);
+      v128.store(tile + (b << 6) + (v << 4), f32x4_load_f16(block + D + (v << 3), tile + TILE_HALF), TILE_D);
     }
     for (let i: usize = 0; i < 256; i += 16) {
       const packed = v128.load(block + i);

@@ -12,7 +12,8 @@
 
 import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
-import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { store_results, TILE_HALF } from '../simd/tile';
 import {
   BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
 } from '../simd/octets';
@@ -78,11 +79,12 @@ export function dequantize_native(out: usize, native: usize): void {
 /** Place of the fifth bits above the nibbles. */
 const UPPER_MASK: i32 = 0x10101010;
 
-/** One token times a group: 16 results at `out`. */
-export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const low = held(out, LOW_MASK);
-  const mask = held(out, BYTE_MASK);
-  const upper = held(out, UPPER_MASK);
+/** One token times a group: 16 results at TILE_RESULTS. */
+export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  const low = held(scratch, LOW_MASK);
+  const mask = held(scratch, BYTE_MASK);
+  const upper = held(scratch, UPPER_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -128,24 +130,21 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, x, dx);
-    y1 = finish(y1, s1, group + 8, x, dx);
-    y2 = finish(y2, s2, group + 16, x, dx);
-    y3 = finish(y3, s3, group + 24, x, dx);
+    y0 = finish(y0, s0, group, x, dx, half);
+    y1 = finish(y1, s1, group + 8, x, dx, half);
+    y2 = finish(y2, s2, group + 16, x, dx, half);
+    y3 = finish(y3, s3, group + 24, x, dx, half);
     group += BLOCK;
     x += step;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
 /** `block` is shifted to the four rows: by 8 bytes a row vector, in scales, minima and d alike. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
-  const m = dot_scales(i32x4.splat(0), block + MINIMA, x + RECORD_SUMS32, 4);
-  const d = f32x4_from_f16(v128.load16x4_u(block, D));
-  return add_scaled_less_minimum(y, s, d, m, f32x4_from_f16(v128.load16x4_u(block, DMIN)), dx);
+function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, half: usize): v128 {
+  const m = dot_scales(block + MINIMA, x + RECORD_SUMS32, 4);
+  const d = f32x4_load_f16(block + D, half);
+  return add_scaled_less_minimum(y, s, d, m, f32x4_load_f16(block + DMIN, half), dx);
 }
 
 /** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */

@@ -12,12 +12,12 @@
 
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
-import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
+import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
   BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
 } from '../simd/octets';
-import { TILE_D, TILE_PAIRS } from '../simd/tile';
-import { both_lanes, dot_signed_scales, scale_place, signed_scales_of } from './k-scales';
+import { store_results, TILE_D, TILE_HALF, TILE_PAIRS } from '../simd/tile';
+import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';
 import { store_octet, store_scales, TILE_OCTET, unpack_scales } from './k-tile';
 
 export const NATIVE: usize = 210;
@@ -74,11 +74,12 @@ export function dequantize_native(out: usize, native: usize): void {
 /** Place of the upper bits above the nibbles. */
 const UPPER_MASK: i32 = 0x30303030;
 
-/** One token times a group: 16 results at `out`. */
-export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const low = held(out, LOW_MASK);
-  const mask = held(out, BYTE_MASK);
-  const upper = held(out, UPPER_MASK);
+/** One token times a group: 16 results at TILE_RESULTS. */
+export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  const low = held(scratch, LOW_MASK);
+  const mask = held(scratch, BYTE_MASK);
+  const upper = held(scratch, UPPER_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -118,34 +119,31 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
         w += 64;
         quants += OCTET;
       }
-      s0 = i32x4.add(s0, i32x4.mul(a0, signed_scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(a1, signed_scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(a2, signed_scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(a3, signed_scales_of(scales + 24, j)));
+      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, x, dx);
-    y1 = finish(y1, s1, group + 8, x, dx);
-    y2 = finish(y2, s2, group + 16, x, dx);
-    y3 = finish(y3, s3, group + 24, x, dx);
+    y0 = finish(y0, s0, group, x, dx, half);
+    y1 = finish(y1, s1, group + 8, x, dx, half);
+    y2 = finish(y2, s2, group + 16, x, dx, half);
+    y3 = finish(y3, s3, group + 24, x, dx, half);
     group += BLOCK;
     x += step;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
 /** Takes the weights' offset of 32 away. `block` is shifted to the four rows, by 8 bytes a row vector. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128): v128 {
-  const m = dot_signed_scales(i32x4.splat(0), block + SCALES, x + RECORD_SUMS16, 8);
-  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, 5)), f32x4_from_f16(v128.load16x4_u(block, D)), dx);
+function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, half: usize): v128 {
+  const m = dot_scales(block + SCALES, x + RECORD_SUMS16, 8);
+  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, 5)), f32x4_load_f16(block + D, half), dx);
 }
 
 /** One block to a tile: i16 sc · (q − 32) in the plain build, unsigned bytes and scales in the relaxed one. */
 export function unpack(tile: usize, block: usize): void {
-  unpack_scales(tile + TILE_D, block + D);
+  unpack_scales(tile, TILE_D, block + D);
   if (ASC_FEATURE_RELAXED_SIMD) {
     for (let i: usize = 0; i < 256; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(block + SCALES + i), TILE_PAIRS);
   }
@@ -155,7 +153,7 @@ export function unpack(tile: usize, block: usize): void {
   const offset = held(tile, 0x00200020);
   for (let j = 0; j < 16; j++) {
     for (let v: usize = 0; v < 4; v++) {
-      const scales = signed_scales_of(block + SCALES + (v << 3), j);
+      const scales = scales_of(block + SCALES + (v << 3), j);
       store_scales(tile, j, v, scales);
       const scale = both_lanes(scales);
       let plane = v128.load(block + (j << 6) + (v << 4), BITS);

@@ -9,8 +9,8 @@
 
 import { add_scaled } from '../simd/accumulate';
 import { RECORD_SCALES, RECORD_WIDE, SEGMENT } from '../simd/activations';
-import { f32_from_f16, f32x4_from_f16 } from '../simd/half';
-import { TILE_D } from '../simd/tile';
+import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { store_results, TILE_D, TILE_HALF } from '../simd/tile';
 
 export const NATIVE: usize = 34;
 export const BLOCK: usize = 544;
@@ -35,8 +35,9 @@ export function dequantize_native(out: usize, native: usize): void {
   for (let i = 0; i < 32; i++) store<f32>(out + (i << 2), d * <f32>load<i8>(native + i, 2));
 }
 
-/** One token times a group: 16 results at `out`. */
-export function decode(out: usize, group: usize, x: usize, step: usize, width: i32): void {
+/** One token times a group: 16 results at TILE_RESULTS. */
+export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -63,23 +64,20 @@ export function decode(out: usize, group: usize, x: usize, step: usize, width: i
       s3 = i32x4.add(s3, i32x4.dot_i16x8_s(v128.load8x8_s(w, 56), xb));
     }
     const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
-    y0 = add_scaled(y0, s0, f32x4_from_f16(v128.load16x4_u(group, D)), dx);
-    y1 = add_scaled(y1, s1, f32x4_from_f16(v128.load16x4_u(group, D + 8)), dx);
-    y2 = add_scaled(y2, s2, f32x4_from_f16(v128.load16x4_u(group, D + 16)), dx);
-    y3 = add_scaled(y3, s3, f32x4_from_f16(v128.load16x4_u(group, D + 24)), dx);
+    y0 = add_scaled(y0, s0, f32x4_load_f16(group + D, half), dx);
+    y1 = add_scaled(y1, s1, f32x4_load_f16(group + (D + 8), half), dx);
+    y2 = add_scaled(y2, s2, f32x4_load_f16(group + (D + 16), half), dx);
+    y3 = add_scaled(y3, s3, f32x4_load_f16(group + (D + 24), half), dx);
     group += BLOCK;
   }
-  v128.store(out, y0);
-  v128.store(out, y1, 16);
-  v128.store(out, y2, 32);
-  v128.store(out, y3, 48);
+  store_results(scratch, y0, y1, y2, y3);
 }
 
 /** Up to eight blocks to an i16 tile. */
 export function unpack(tile: usize, block: usize, blocks: i32): void {
   for (let b = 0; b < blocks; b++) {
     for (let v: usize = 0; v < 4; v++) {
-      v128.store(tile + (b << 6) + (v << 4), f32x4_from_f16(v128.load16x4_u(block + (v << 3), D)), TILE_D);
+      v128.store(tile + (b << 6) + (v << 4), f32x4_load_f16(block + D + (v << 3), tile + TILE_HALF), TILE_D);
     }
     for (let i: usize = 0; i < 512; i += 8) v128.store(tile + (b << 10) + (i << 1), v128.load8x8_s(block + i));
     block += BLOCK;

@@ -121,17 +121,17 @@ export function dequantize_native(type: i32, dst: usize, src: usize, width: i32)
   }
 }
 
-/** One token times a group: 16 f32 at `out`. `step` is the distance of a segment of activations to the next one. */
-export function decode_group(type: i32, out: usize, group: usize, x: usize, step: usize, width: i32): void {
+/** One token times a group: 16 f32 at TILE_RESULTS. `step` is the distance of a segment of activations to the next one. */
+export function decode_group(type: i32, scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   switch (type) {
-    case F32: floats.decode_f32(out, group, x, width); break;
-    case F16: floats.decode_f16(out, group, x, width); break;
-    case BF16: floats.decode_bf16(out, group, x, width); break;
-    case Q4_0: q4_0.decode(out, group, x, step, width); break;
-    case Q8_0: q8_0.decode(out, group, x, step, width); break;
-    case Q4_K: q4_k.decode(out, group, x, step, width); break;
-    case Q5_K: q5_k.decode(out, group, x, step, width); break;
-    case Q6_K: q6_k.decode(out, group, x, step, width); break;
+    case F32: floats.decode_f32(scratch, group, x, width); break;
+    case F16: floats.decode_f16(scratch, group, x, width); break;
+    case BF16: floats.decode_bf16(scratch, group, x, width); break;
+    case Q4_0: q4_0.decode(scratch, group, x, step, width); break;
+    case Q8_0: q8_0.decode(scratch, group, x, step, width); break;
+    case Q4_K: q4_k.decode(scratch, group, x, step, width); break;
+    case Q5_K: q5_k.decode(scratch, group, x, step, width); break;
+    case Q6_K: q6_k.decode(scratch, group, x, step, width); break;
     default: unreachable();
   }
 }

@@ -1,8 +1,31 @@
-/** 16-bit floats. Vectors carry four of them, zero-extended, in i32 lanes. */
+/**
+ * 16-bit floats. Vectors carry four of them in i32 lanes.
+ *
+ * {@link f32x4_load_f16} takes its constants from memory: V8 builds a vector constant out of four instructions wherever
+ * it stands, also in the innermost loop, while a load is one.
+ */
 
-/** Four binary16 to f32x4: exact, subnormal, infinite and NaN included. */
+/** Bytes of the constants of {@link f32x4_load_f16}. */
+export const HALF_CONSTANTS: usize = 64;
+
+export function store_half_constants(at: usize): void {
+  v128.store(at, i32x4.splat(0x8fffe000));
+  v128.store(at, f32x4.splat(reinterpret<f32>(0x77800000)), 16);
+  v128.store(at, f32x4.splat(65536), 32);
+  v128.store(at, i32x4.splat(0x7f800000), 48);
+}
+
+/** The four binary16 at `from` to f32x4: exact, subnormal, infinite and NaN included. */
+export function f32x4_load_f16(from: usize, constants: usize): v128 {
+  // With sign, exponent and mantissa at their places of binary32, this is the value times 2^-112.
+  const small = v128.and(i32x4.shl(v128.load16x4_s(from), 13), v128.load(constants));
+  const value = f32x4.mul(small, v128.load(constants, 16));
+  const special = v128.and(f32x4.ge(f32x4.abs(value), v128.load(constants, 32)), v128.load(constants, 48));
+  return v128.or(value, special);
+}
+
+/** The same of four binary16 in i32 lanes, where a few more instructions do not matter. */
 export function f32x4_from_f16(h: v128): v128 {
-  // Exponent and mantissa at their places of binary32 are the value times 2^-112.
   const magnitude = i32x4.shl(v128.and(h, i32x4.splat(0x7fff)), 13);
   const scaled = f32x4.mul(magnitude, f32x4.splat(reinterpret<f32>(0x77800000)));
   const special = v128.and(i32x4.gt_s(magnitude, i32x4.splat(0x0f7fffff)), i32x4.splat(0x7f800000));

@@ -10,10 +10,12 @@
  *   TILE_SCALES   i32 [16 sub-blocks][16 rows], where they are not folded into the weights
  *   TILE_TOKENS   u32 [TOKENS]              address of each token's activations
  *   TILE_RESULTS  f32 [TOKENS][16 rows]
+ *   TILE_HALF     constants of half.ts
  */
 
 import { add_scaled, add_scaled_less_minimum } from './accumulate';
 import { RECORD_OFFSETS, RECORD_SCALES, RECORD_SUMS16, RECORD_SUMS32, RECORD_WIDE } from './activations';
+import { HALF_CONSTANTS } from './half';
 
 /** Most tokens that one unpacked tile is used for. */
 export const TOKENS: i32 = 128;
@@ -24,7 +26,16 @@ export const TILE_PAIRS: usize = TILE_DMIN + 64;
 export const TILE_SCALES: usize = TILE_PAIRS + 512;
 export const TILE_TOKENS: usize = TILE_SCALES + 1024;
 export const TILE_RESULTS: usize = TILE_TOKENS + 512;
-export const TILE_BYTES: i32 = <i32>TILE_RESULTS + TOKENS * 64;
+export const TILE_HALF: usize = TILE_RESULTS + <usize>(TOKENS * 64);
+export const TILE_BYTES: i32 = <i32>(TILE_HALF + HALF_CONSTANTS);
+
+/** Puts the results of one token times 16 rows to the first token's place. */
+export function store_results(scratch: usize, y0: v128, y1: v128, y2: v128, y3: v128): void {
+  v128.store(scratch, y0, TILE_RESULTS);
+  v128.store(scratch, y1, TILE_RESULTS + 16);
+  v128.store(scratch, y2, TILE_RESULTS + 32);
+  v128.store(scratch, y3, TILE_RESULTS + 48);
+}
 
 /** Address of the activations of token t, or of the last one: groups of four are filled up with it. */
 function token(scratch: usize, t: i32, count: i32): usize {
