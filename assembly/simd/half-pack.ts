@@ -1,6 +1,6 @@
 /** Runs of binary16 in memory: how the KV cache is written and read. Single vectors: half.ts. */
 
-import { f32x4_from_f16 } from './half';
+import { f32_from_f16 } from './half';
 
 /** Four f32 to the bits of binary16 in i32 lanes: to nearest, ties to even; from 65520 on infinite; NaN stays NaN. */
 export function f16_bits(x: v128): v128 {
@@ -32,26 +32,26 @@ export function pack_f16(dst: usize, x: usize, count: i32): void {
  * there was any.
  */
 export function widen_f16(dst: usize, x: usize, count: i32): void {
+  // By way of memory they are no constants to V8, which would build them anew in every round of the loop.
+  v128.store(dst, i32x4.splat(0x8fffffff));
+  v128.store(dst, f32x4.splat(reinterpret<f32>(0x77800000)), 16);
+  const mask = v128.load(dst);
+  const factor = v128.load(dst, 16);
   const ends = x + (<usize>count << 1);
   let largest = i16x8.splat(0);
   let to = dst;
   for (let from = x; from < ends; from += 16) {
-    largest = i16x8.max_s(largest, v128.and(v128.load(from), i16x8.splat(0x7fff)));
-    v128.store(to, quick(v128.load16x4_s(from)));
-    v128.store(to, quick(v128.load16x4_s(from, 8)), 16);
+    // Without their signs.
+    largest = i16x8.max_u(largest, i16x8.shl(v128.load(from), 1));
+    v128.store(to, quick(v128.load16x4_s(from), mask, factor));
+    v128.store(to, quick(v128.load16x4_s(from, 8), mask, factor), 16);
     to += 32;
   }
-  if (!v128.any_true(i16x8.gt_s(largest, i16x8.splat(0x7bff)))) return;
-  to = dst;
-  for (let from = x; from < ends; from += 16) {
-    v128.store(to, f32x4_from_f16(v128.load16x4_u(from)));
-    v128.store(to, f32x4_from_f16(v128.load16x4_u(from, 8)), 16);
-    to += 32;
-  }
+  if (!v128.any_true(i16x8.ge_u(largest, i16x8.splat(<i16>0xf800)))) return;
+  for (let i = 0; i < count; i++) store<f32>(dst + (i << 2), f32_from_f16(load<u16>(x + (i << 1))));
 }
 
 /** Four finite binary16, sign-extended: exponent and mantissa at their places of binary32 are the value · 2^-112. */
-function quick(h: v128): v128 {
-  const moved = v128.and(i32x4.shl(h, 13), i32x4.splat(0x8fffffff));
-  return f32x4.mul(moved, f32x4.splat(reinterpret<f32>(0x77800000)));
+function quick(h: v128, mask: v128, factor: v128): v128 {
+  return f32x4.mul(v128.and(i32x4.shl(h, 13), mask), factor);
 }
