@@ -177,8 +177,8 @@ class Merges implements PairRule {
       if (this.#slots[slot] !== 0) continue;
       const size = end - start - 1;
       if (size > whole.length) whole = new Uint8Array(size * 2);
-      whole.set(bytes.subarray(start, space));
-      whole.set(bytes.subarray(space + 1, end), space - start);
+      let at = 0;
+      for (let from = start; from < end; from++) if (from !== space) whole[at++] = bytes[from]!;
       this.#slots[slot] = rank + 1;
       this.#lefts[rank] = left;
       this.#rights[rank] = right;

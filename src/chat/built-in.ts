@@ -1,0 +1,38 @@
+/** Templates for files that have none. */
+
+import type { Tokenizer } from '../tokenizer/index.ts';
+
+const CHATML = `{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}`;
+
+const LLAMA3 =
+  '{{ bos_token }}{% for message in messages %}<|start_header_id|>{{ message.role }}<|end_header_id|>\n\n' +
+  '{{ message.content | trim }}<|eot_id|>{% endfor %}' +
+  "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}";
+
+/** By architecture name in small letters without separators. */
+const BY_ARCHITECTURE: Readonly<Record<string, string>> = {
+  qwen2: CHATML,
+  qwen2moe: CHATML,
+  qwen3: CHATML,
+  qwen3moe: CHATML,
+};
+
+/**
+ * Template of that architecture, or of the format that the vocabulary shows: its answers end with the token that ends
+ * a turn of the format. That a turn's tokens are merely there says nothing, base models have them too.
+ */
+export function builtInTemplate(architecture: string, tokenizer: Tokenizer): string | undefined {
+  const name = architecture.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  if (Object.hasOwn(BY_ARCHITECTURE, name)) return BY_ARCHITECTURE[name];
+  const declaresEnd = (text: string): boolean => {
+    const id = tokenizer.findSpecial(text);
+    return id !== undefined && (id === tokenizer.eosId || id === tokenizer.eotId);
+  };
+  const has = (text: string): boolean => tokenizer.findSpecial(text) !== undefined;
+  if (declaresEnd('<|eot_id|>') && has('<|start_header_id|>') && has('<|end_header_id|>')) return LLAMA3;
+  if (declaresEnd('<|im_end|>') && has('<|im_start|>')) return CHATML;
+  return undefined;
+}

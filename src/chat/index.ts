@@ -1,0 +1,1 @@
+export { type ChatTemplate, createChatTemplate, encodeSegments, type RenderOptions } from './template.ts';

@@ -1,0 +1,167 @@
+/** A conversation as the text that a model was trained on. */
+
+import type { ChatMessage } from '../engine.ts';
+import { AprError } from '../errors.ts';
+import type { Metadata } from '../formats/metadata.ts';
+import type { TextSegment, Tokenizer } from '../tokenizer/index.ts';
+import { builtInTemplate } from './built-in.ts';
+import { parseTemplate, renderTemplate, TemplateRefusal } from './jinja.ts';
+
+const KEY = 'tokenizer.chat_template';
+
+export interface RenderOptions {
+  /** Open the assistant's answer. Default true. */
+  readonly addGenerationPrompt?: boolean;
+  /** Handed to the template, which may let the model think before it answers. Default false. */
+  readonly enableThinking?: boolean;
+  /** What a template that asks for the date gets. Default: now. */
+  readonly now?: Date;
+}
+
+export interface ChatTemplate {
+  /** Where the template is from: the model file, or this package. */
+  readonly origin: 'file' | 'built-in';
+  /** Jinja source. */
+  readonly source: string;
+  /**
+   * The conversation as text of the template, in which special tokens are recognised, and texts of users that look
+   * like special tokens, in which they are not.
+   * @throws AprError TEMPLATE when the template cannot be rendered or refuses the conversation, USAGE for bad messages
+   */
+  render(messages: readonly ChatMessage[], options?: RenderOptions): TextSegment[];
+}
+
+/** The file's own template, or a built-in one for its format; undefined when there is neither. */
+export function createChatTemplate(metadata: Metadata, tokenizer: Tokenizer): ChatTemplate | undefined {
+  const own = metadata.string(KEY) || metadata.string(`${KEY}.default`);
+  if (own) return new JinjaTemplate('file', own, metadata.sourceName, tokenizer);
+  const source = builtInTemplate(metadata.string('general.architecture') ?? '', tokenizer);
+  return source === undefined ? undefined : new JinjaTemplate('built-in', source, metadata.sourceName, tokenizer);
+}
+
+/**
+ * Token ids of a rendered conversation. BOS is added if the file asks for it and the template did not write it.
+ * Texts of users without special tokens get the same ids as in one whole text.
+ */
+export function encodeSegments(tokenizer: Tokenizer, segments: readonly TextSegment[]): number[] {
+  const ids = tokenizer.encode(segments, { special: true });
+  if (tokenizer.addBos && tokenizer.bosId !== undefined && ids[0] !== tokenizer.bosId) ids.unshift(tokenizer.bosId);
+  return ids;
+}
+
+class JinjaTemplate implements ChatTemplate {
+  readonly origin: 'file' | 'built-in';
+  readonly source: string;
+  readonly #sourceName: string;
+  readonly #tokenizer: Tokenizer;
+  // Parsed when first needed: a file whose template is beyond us still runs without it.
+  #program: ReturnType<typeof parseTemplate> | undefined;
+
+  constructor(origin: 'file' | 'built-in', source: string, sourceName: string, tokenizer: Tokenizer) {
+    this.origin = origin;
+    this.source = source;
+    this.#sourceName = sourceName;
+    this.#tokenizer = tokenizer;
+  }
+
+  render(messages: readonly ChatMessage[], options: RenderOptions = {}): TextSegment[] {
+    checkMessages(messages);
+    const { bosId, eosId } = this.#tokenizer;
+    const textOf = (id: number | undefined): string => (id === undefined ? '' : this.#tokenizer.tokenText(id));
+    const guard = new Placeholders(this.#tokenizer, [this.source, ...messages.flatMap((m) => [m.role, m.content])]);
+    const variables = {
+      messages: messages.map(({ role, content }) => ({ role: guard.hide(role), content: guard.hide(content) })),
+      bos_token: textOf(bosId),
+      eos_token: textOf(eosId),
+      add_generation_prompt: options.addGenerationPrompt ?? true,
+      enable_thinking: options.enableThinking ?? false,
+      tools: null,
+      documents: null,
+    };
+    return guard.reveal(this.#run(variables, options.now ?? new Date()));
+  }
+
+  #run(variables: Readonly<Record<string, unknown>>, now: Date): string {
+    try {
+      this.#program ??= parseTemplate(this.source);
+      return renderTemplate(this.#program, variables, now);
+    } catch (cause) {
+      // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      const what =
+        cause instanceof TemplateRefusal ? 'refuses these messages' : `(${KEY}) cannot be rendered; use the raw prompt`;
+      throw new AprError('TEMPLATE', `${this.#sourceName}: the chat template ${what}: ${reason}`, { reason }, { cause });
+    }
+  }
+}
+
+/** Placeholders are taken from here up: the first plane for private use beyond the one that fonts and users fill. */
+const FIRST_PLACEHOLDER = 0xf0000;
+
+/**
+ * Keeps special tokens that a user wrote from being recognised. Each such text is one private-use character while the
+ * template runs, so that trimming, splitting and comparing see the rest of the content as it is, and text again
+ * afterwards. Text without special tokens goes through untouched.
+ *
+ * A template that deletes characters out of the middle of a content can still put a special token together.
+ */
+class Placeholders {
+  readonly #tokenizer: Tokenizer;
+  readonly #texts: ReadonlySet<string>;
+  readonly #byText = new Map<string, string>();
+  readonly #byPlaceholder = new Map<string, string>();
+  #next = FIRST_PLACEHOLDER;
+
+  /** @param texts everything that the template will see, which must hold no placeholder */
+  constructor(tokenizer: Tokenizer, texts: readonly string[]) {
+    this.#tokenizer = tokenizer;
+    this.#texts = new Set(texts);
+  }
+
+  hide(text: string): string {
+    return this.#tokenizer
+      .splitControl(text)
+      .map((part) => (part.special ? this.#placeholder(part.text) : part.text))
+      .join('');
+  }
+
+  reveal(rendered: string): TextSegment[] {
+    if (this.#byPlaceholder.size === 0) return [{ text: rendered, special: true }];
+    const segments: TextSegment[] = [];
+    let from = 0;
+    for (let at = 0; at < rendered.length; ) {
+      const character = String.fromCodePoint(rendered.codePointAt(at)!);
+      const text = this.#byPlaceholder.get(character);
+      if (text !== undefined) {
+        if (at > from) segments.push({ text: rendered.slice(from, at), special: true });
+        segments.push({ text, special: false });
+        from = at + character.length;
+      }
+      at += character.length;
+    }
+    if (from < rendered.length) segments.push({ text: rendered.slice(from), special: true });
+    return segments;
+  }
+
+  #placeholder(text: string): string {
+    const known = this.#byText.get(text);
+    if (known !== undefined) return known;
+    let placeholder: string;
+    do placeholder = String.fromCodePoint(this.#next++);
+    while ([...this.#texts].some((seen) => seen.includes(placeholder)));
+    this.#byText.set(text, placeholder);
+    this.#byPlaceholder.set(placeholder, text);
+    return placeholder;
+  }
+}
+
+function checkMessages(messages: readonly ChatMessage[]): void {
+  if (messages.length === 0) throw new AprError('USAGE', 'messages is empty, expected at least one message');
+  messages.forEach((message, index) => {
+    for (const name of ['role', 'content'] as const) {
+      const value: unknown = message?.[name];
+      if (typeof value === 'string') continue;
+      throw new AprError('USAGE', `messages[${index}].${name} is ${value === null ? 'null' : typeof value}, expected text`);
+    }
+  });
+}
