@@ -3,10 +3,12 @@
  *
  * Native, 144 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 nibbles [128]: 32 bytes for
  *                     two sub-blocks, the even one in the low nibbles
- * Group, 2368 bytes:     0  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
- *                     2048  scales u8 [4 pairs][16 rows][2]
- *                     2176  minima u8 [4 pairs][16 rows][2]
- *                     2304  d f16[16 rows] | 2336 dmin f16[16 rows]
+ * Group, 2368 bytes:    0  scales u8 [4 pairs][16 rows][2]
+ *                     128  minima u8 [4 pairs][16 rows][2]
+ *                     256  d f16[16 rows] | 288 dmin f16[16 rows]
+ *                     320  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
+ *
+ * Everything lies in the order of use: a stream that jumps back and forth defeats the processor's prefetching.
  */
 
 import { add_scaled_less_minimum } from '../simd/accumulate';
@@ -21,16 +23,17 @@ import { unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 144;
 export const BLOCK: usize = 2368;
-const SCALES: usize = 2048;
-const MINIMA: usize = 2176;
-const D: usize = 2304;
-const DMIN: usize = 2336;
+const SCALES: usize = 0;
+const MINIMA: usize = 128;
+const D: usize = 256;
+const DMIN: usize = 288;
+const OCTETS: usize = 320;
 
 export function repack(block: usize, native: usize, row: i32): void {
   const low: u64 = 0x0f0f0f0f0f0f0f0f;
   for (let i: usize = 0; i < 16; i++) {
     const bytes = load<u64>(native + (i << 3), 16);
-    const at = block + ((i >> 2) << 9) + ((i & 3) << 6) + (row << 2);
+    const at = block + OCTETS + ((i >> 2) << 9) + ((i & 3) << 6) + (row << 2);
     store<u32>(at, pack_octet(bytes & low, 4));
     store<u32>(at, pack_octet((bytes >> 4) & low, 4), 256);
   }
@@ -45,7 +48,7 @@ export function dequantize(out: usize, block: usize, row: i32): void {
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<u8>(scale_place(block + SCALES, k >> 5, row));
     const minimum = dmin * <f32>load<u8>(scale_place(block + MINIMA, k >> 5, row));
-    const q = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
+    const q = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2), OCTETS), k & 7, 4, 0);
     store<f32>(out + (k << 2), scale * <f32>q - minimum);
   }
 }
@@ -77,7 +80,7 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let s2 = i32x4.splat(0);
     let s3 = i32x4.splat(0);
     const scales = group + SCALES;
-    let w = group;
+    let w = group + OCTETS;
     let quants = x;
     for (let j = 0; j < 8; j++) {
       let a0 = i32x4.splat(0);
@@ -126,7 +129,7 @@ export function unpack(tile: usize, block: usize): void {
   for (let j = 0; j < 8; j++) {
     for (let v: usize = 0; v < 4; v++) {
       const scales = scales_of(block + SCALES + (v << 3), j);
-      const w = block + (j << 8) + (v << 4);
+      const w = block + OCTETS + (j << 8) + (v << 4);
       if (ASC_FEATURE_RELAXED_SIMD) {
         v128.store(tile + (j << 6) + (v << 4), scales, TILE_SCALES);
         for (let octet: usize = 0; octet < 4; octet++) {

@@ -3,11 +3,12 @@
  *
  * Native, 176 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 fifth bits [32]: bit j of byte
  *                     i is for column i of sub-block j | 48 nibbles [128], as in Q4_K
- * Group, 2880 bytes:     0  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
- *                     2048  fifth bits [8 sub-blocks][16 rows] u32: planes of four octets
- *                     2560  scales u8 [4 pairs][16 rows][2]
- *                     2688  minima u8 [4 pairs][16 rows][2]
- *                     2816  d f16[16 rows] | 2848 dmin f16[16 rows]
+ * Group, 2880 bytes:    0  scales u8 [4 pairs][16 rows][2]
+ *                     128  minima u8 [4 pairs][16 rows][2]
+ *                     256  d f16[16 rows] | 288 dmin f16[16 rows]
+ *                     320  8 sub-blocks of 320 bytes:
+ *                            0  fifth bits [16 rows] u32: planes of four octets
+ *                           64  octets [4 of 8 columns][16 rows] u32 (simd/octets.ts)
  */
 
 import { add_scaled_less_minimum } from '../simd/accumulate';
@@ -22,19 +23,20 @@ import { store_octet, store_scales, TILE_OCTET, unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 176;
 export const BLOCK: usize = 2880;
-const BITS: usize = 2048;
-const SCALES: usize = 2560;
-const MINIMA: usize = 2688;
-const D: usize = 2816;
-const DMIN: usize = 2848;
+const SCALES: usize = 0;
+const MINIMA: usize = 128;
+const D: usize = 256;
+const DMIN: usize = 288;
+const SUBS: usize = 320;
+const SUB: usize = 320;
 
 export function repack(block: usize, native: usize, row: i32): void {
   const low: u64 = 0x0f0f0f0f0f0f0f0f;
   for (let i: usize = 0; i < 16; i++) {
     const bytes = load<u64>(native + (i << 3), 48);
-    const at = block + ((i >> 2) << 9) + ((i & 3) << 6) + (row << 2);
-    store<u32>(at, pack_octet(bytes & low, 4));
-    store<u32>(at, pack_octet((bytes >> 4) & low, 4), 256);
+    const at = block + SUBS + (i >> 2) * (2 * SUB) + ((i & 3) << 6) + (row << 2);
+    store<u32>(at, pack_octet(bytes & low, 4), 64);
+    store<u32>(at, pack_octet((bytes >> 4) & low, 4), 64 + SUB);
   }
   for (let j: usize = 0; j < 8; j++) {
     let word: u32 = 0;
@@ -42,7 +44,7 @@ export function repack(block: usize, native: usize, row: i32): void {
       const bits = (load<u64>(native + (octet << 3), 16) >> j) & 0x0101010101010101;
       word |= pack_octet(bits, 1) << <u32>(octet << 1);
     }
-    store<u32>(block + (j << 6) + (row << 2), word, BITS);
+    store<u32>(block + j * SUB + (row << 2), word, SUBS);
   }
   spread_scales(block + SCALES, block + MINIMA, native + 4, row);
   store<u16>(block + (row << 1), load<u16>(native), D);
@@ -56,8 +58,10 @@ export function dequantize(out: usize, block: usize, row: i32): void {
     const j = k >> 5;
     const scale = d * <f32>load<u8>(scale_place(block + SCALES, j, row));
     const minimum = dmin * <f32>load<u8>(scale_place(block + MINIMA, j, row));
-    const low = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
-    const high = unpack_octet(load<u32>(block + (j << 6) + (row << 2), BITS), k & 7, 1, (k >> 3) & 3);
+    const octet = (k >> 3) & 3;
+    const sub = block + SUBS + <usize>j * SUB + (row << 2);
+    const low = unpack_octet(load<u32>(sub + (octet << 6), 64), k & 7, 4, 0);
+    const high = unpack_octet(load<u32>(sub), k & 7, 1, octet);
     store<f32>(out + (k << 2), scale * <f32>(low | (high << 4)) - minimum);
   }
 }
@@ -95,19 +99,18 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let s2 = i32x4.splat(0);
     let s3 = i32x4.splat(0);
     const scales = group + SCALES;
-    let w = group;
-    let bits = group;
+    let w = group + SUBS;
     let quants = x;
     for (let j = 0; j < 8; j++) {
       let a0 = i32x4.splat(0);
       let a1 = i32x4.splat(0);
       let a2 = i32x4.splat(0);
       let a3 = i32x4.splat(0);
-      let p0 = v128.load(bits, BITS);
-      let p1 = v128.load(bits, BITS + 16);
-      let p2 = v128.load(bits, BITS + 32);
-      let p3 = v128.load(bits, BITS + 48);
-      bits += 64;
+      let p0 = v128.load(w);
+      let p1 = v128.load(w, 16);
+      let p2 = v128.load(w, 32);
+      let p3 = v128.load(w, 48);
+      w += 64;
       for (let octet = 0; octet < 4; octet++) {
         const x0 = v128.load32_splat(quants);
         const x1 = v128.load32_splat(quants, 4);
@@ -159,12 +162,13 @@ export function unpack(tile: usize, block: usize): void {
       const scales = scales_of(block + SCALES + (v << 3), j);
       store_scales(tile, j, v, scales);
       const scale = both_lanes(scales);
-      let plane = v128.load(block + (j << 6) + (v << 4), BITS);
-      for (let octet = j << 2; octet < (j << 2) + 4; octet++) {
-        const packed = v128.load(block + (octet << 6) + (v << 4));
+      const sub = block + SUBS + <usize>j * SUB + (v << 4);
+      let plane = v128.load(sub);
+      for (let octet = 0; octet < 4; octet++) {
+        const packed = v128.load(sub + (octet << 6), 64);
         const a = v128.or(low_nibbles(packed, low), v128.and(i16x8.shl(plane, 4), upper));
         const b = v128.or(high_nibbles(packed, low), v128.and(i16x8.shl(plane, 3), upper));
-        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, mask, zero, scale);
+        store_octet(tile + <usize>((j << 2) + octet) * TILE_OCTET + (v << 4), a, b, mask, zero, scale);
         plane = i16x8.shr_u(plane, 2);
       }
     }

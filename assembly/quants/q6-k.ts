@@ -4,10 +4,11 @@
  * Native, 210 bytes:  0 low nibbles [128] | 128 upper bit pairs [64] | 192 scales i8[16] | 208 d f16
  *                     Each half of 128 columns: 64 bytes of nibbles, 32 of bit pairs. Column c = 32 run + i of a half has
  *                     nibble byte 32 (run & 1) + i, high nibble from run 2 on, and bit pair `run` of byte i.
- * Group, 3360 bytes:     0  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
- *                     2048  upper bits [16 sub-blocks][16 rows] u32: planes of two octets
- *                     3072  scales i8 [8 pairs][16 rows][2]
- *                     3328  d f16[16 rows]
+ * Group, 3360 bytes:    0  scales i8 [8 pairs][16 rows][2]
+ *                     256  d f16[16 rows]
+ *                     288  16 sub-blocks of 192 bytes:
+ *                            0  upper bits [16 rows] u32: planes of two octets
+ *                           64  octets [2 of 8 columns][16 rows] u32 (simd/octets.ts)
  */
 
 import { add_scaled } from '../simd/accumulate';
@@ -22,13 +23,14 @@ import { store_octet, store_scales, TILE_OCTET, unpack_scales } from './k-tile';
 
 export const NATIVE: usize = 210;
 export const BLOCK: usize = 3360;
-const BITS: usize = 2048;
-const SCALES: usize = 3072;
-const D: usize = 3328;
+const SCALES: usize = 0;
+const D: usize = 256;
+const SUBS: usize = 288;
+const SUB: usize = 192;
 
 export function repack(block: usize, native: usize, row: i32): void {
-  const at = block + (row << 2);
   for (let octet = 0; octet < 32; octet += 2) {
+    const at = block + SUBS + <usize>(octet >> 1) * SUB + (row << 2);
     const part: usize = octet >> 4;
     const run = (octet >> 2) & 3;
     const i: usize = (octet & 3) << 3;
@@ -38,11 +40,11 @@ export function repack(block: usize, native: usize, row: i32): void {
     const pairShift: u64 = run << 1;
     const low: u64 = 0x0f0f0f0f0f0f0f0f;
     const high: u64 = 0x0303030303030303;
-    store<u32>(at + (octet << 6), pack_octet((load<u64>(nibbles) >> nibbleShift) & low, 4));
-    store<u32>(at + (octet << 6), pack_octet((load<u64>(nibbles, 8) >> nibbleShift) & low, 4), 64);
+    store<u32>(at, pack_octet((load<u64>(nibbles) >> nibbleShift) & low, 4), 64);
+    store<u32>(at, pack_octet((load<u64>(nibbles, 8) >> nibbleShift) & low, 4), 128);
     const first = pack_octet((load<u64>(pairs) >> pairShift) & high, 2);
     const second = pack_octet((load<u64>(pairs, 8) >> pairShift) & high, 2);
-    store<u32>(at + (octet << 5), first | (second << 4), BITS);
+    store<u32>(at, first | (second << 4));
   }
   for (let j = 0; j < 16; j++) store<u8>(scale_place(block + SCALES, j, row), load<u8>(native + j, 192));
   store<u16>(block + (row << 1), load<u16>(native, 208), D);
@@ -52,8 +54,10 @@ export function dequantize(out: usize, block: usize, row: i32): void {
   const d = f32_from_f16(load<u16>(block + (row << 1), D));
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 4, row));
-    const low = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2)), k & 7, 4, 0);
-    const high = unpack_octet(load<u32>(block + ((k >> 4) << 6) + (row << 2), BITS), k & 7, 2, (k >> 3) & 1);
+    const octet = (k >> 3) & 1;
+    const sub = block + SUBS + <usize>(k >> 4) * SUB + (row << 2);
+    const low = unpack_octet(load<u32>(sub + (octet << 6), 64), k & 7, 4, 0);
+    const high = unpack_octet(load<u32>(sub), k & 7, 2, octet);
     store<f32>(out + (k << 2), scale * <f32>((low | (high << 4)) - 32));
   }
 }
@@ -90,19 +94,18 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let s2 = i32x4.splat(0);
     let s3 = i32x4.splat(0);
     const scales = group + SCALES;
-    let w = group;
-    let bits = group;
+    let w = group + SUBS;
     let quants = x;
     for (let j = 0; j < 16; j++) {
       let a0 = i32x4.splat(0);
       let a1 = i32x4.splat(0);
       let a2 = i32x4.splat(0);
       let a3 = i32x4.splat(0);
-      let p0 = v128.load(bits, BITS);
-      let p1 = v128.load(bits, BITS + 16);
-      let p2 = v128.load(bits, BITS + 32);
-      let p3 = v128.load(bits, BITS + 48);
-      bits += 64;
+      let p0 = v128.load(w);
+      let p1 = v128.load(w, 16);
+      let p2 = v128.load(w, 32);
+      let p3 = v128.load(w, 48);
+      w += 64;
       for (let octet = 0; octet < 2; octet++) {
         const x0 = v128.load32_splat(quants);
         const x1 = v128.load32_splat(quants, 4);
@@ -156,12 +159,13 @@ export function unpack(tile: usize, block: usize): void {
       const scales = scales_of(block + SCALES + (v << 3), j);
       store_scales(tile, j, v, scales);
       const scale = both_lanes(scales);
-      let plane = v128.load(block + (j << 6) + (v << 4), BITS);
-      for (let octet = j << 1; octet < (j << 1) + 2; octet++) {
-        const packed = v128.load(block + (octet << 6) + (v << 4));
+      const sub = block + SUBS + <usize>j * SUB + (v << 4);
+      let plane = v128.load(sub);
+      for (let octet = 0; octet < 2; octet++) {
+        const packed = v128.load(sub + (octet << 6), 64);
         const a = v128.or(low_nibbles(packed, low), v128.and(i16x8.shl(plane, 4), upper));
         const b = v128.or(high_nibbles(packed, low), v128.and(i16x8.shl(plane, 2), upper));
-        store_octet(tile + <usize>octet * TILE_OCTET + (v << 4), a, b, mask, offset, scale);
+        store_octet(tile + <usize>((j << 1) + octet) * TILE_OCTET + (v << 4), a, b, mask, offset, scale);
         plane = i16x8.shr_u(plane, 4);
       }
     }
