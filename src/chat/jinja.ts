@@ -21,7 +21,11 @@ interface Node {
 
 /** A call `object.name(…)` as the parser writes it. */
 interface MethodCall extends Node {
-  readonly callee: Node & { readonly computed?: boolean; readonly object: Node; readonly property: { value?: unknown } };
+  readonly callee: Node & {
+    readonly computed?: boolean;
+    readonly object: Node;
+    readonly property: { value?: unknown };
+  };
   readonly args: readonly Node[];
 }
 

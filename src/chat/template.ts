@@ -90,7 +90,12 @@ class JinjaTemplate implements ChatTemplate {
       const reason = cause instanceof Error ? cause.message : String(cause);
       const what =
         cause instanceof TemplateRefusal ? 'refuses these messages' : `(${KEY}) cannot be rendered; use the raw prompt`;
-      throw new AprError('TEMPLATE', `${this.#sourceName}: the chat template ${what}: ${reason}`, { reason }, { cause });
+      throw new AprError(
+        'TEMPLATE',
+        `${this.#sourceName}: the chat template ${what}: ${reason}`,
+        { reason },
+        { cause },
+      );
     }
   }
 }
@@ -161,7 +166,10 @@ function checkMessages(messages: readonly ChatMessage[]): void {
     for (const name of ['role', 'content'] as const) {
       const value: unknown = message?.[name];
       if (typeof value === 'string') continue;
-      throw new AprError('USAGE', `messages[${index}].${name} is ${value === null ? 'null' : typeof value}, expected text`);
+      throw new AprError(
+        'USAGE',
+        `messages[${index}].${name} is ${value === null ? 'null' : typeof value}, expected text`,
+      );
     }
   });
 }

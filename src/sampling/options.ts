@@ -49,5 +49,9 @@ export function validateSampling(options: SamplingOptions): ResolvedSampling {
 function checked(name: string, value: unknown, valid: (value: number) => boolean, expected: string): number {
   if (typeof value === 'number' && valid(value)) return value;
   const found = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  throw new AprError('USAGE', `${name} is ${found}, expected ${expected}`, { option: name, found: String(found), expected });
+  throw new AprError('USAGE', `${name} is ${found}, expected ${expected}`, {
+    option: name,
+    found: String(found),
+    expected,
+  });
 }

@@ -97,7 +97,9 @@ function readScores(metadata: Metadata, size: number): ArrayLike<number> {
   const key = 'tokenizer.ggml.scores';
   const scores = metadata.numbers(key);
   if (scores === undefined) {
-    throw new AprError('BAD_FORMAT', `${metadata.sourceName}: ${key} is missing, expected the scores of the tokens`, { key });
+    throw new AprError('BAD_FORMAT', `${metadata.sourceName}: ${key} is missing, expected the scores of the tokens`, {
+      key,
+    });
   }
   assertCovers(metadata, key, scores.length, size);
   for (let id = 0; id < size; id++) {

@@ -217,7 +217,10 @@ function toBytes(text: string | readonly TextSegment[]) {
     if (!segment.special && bytes.length > 0) literal.push({ start: length, end: length + bytes.length });
     length += bytes.length;
     if (length > MAX_TEXT_BYTES) {
-      throw new AprError('USAGE', `the text has more than ${MAX_TEXT_BYTES} bytes, which is the most that is tokenised`);
+      throw new AprError(
+        'USAGE',
+        `the text has more than ${MAX_TEXT_BYTES} bytes, which is the most that is tokenised`,
+      );
     }
   }
   return { bytes: pieces.length === 1 ? pieces[0]! : concatenate(pieces, length), literal };

@@ -21,9 +21,28 @@ export const TOKEN_TYPE_NAMES = /* @__PURE__ */ Object.keys(TOKEN_TYPE) as reado
 
 /** Ends of generation by their text, whatever the file declares: the list of llama.cpp (src/llama-vocab.cpp). */
 const END_TEXTS = [
-  '<|eot_id|>', '<|im_end|>', '<|end|>', '<|return|>', '<|call|>', '<|flush|>', '<|calls|>', '<end_of_turn>',
-  '<|endoftext|>', '</s>', '<|eom_id|>', '<EOT>', '_<EOT>', '[EOT]', '[EOS]', '<|end_of_text|>', '<end_of_utterance>',
-  '<eos>', '<turn|>', '<|tool_response>', '<｜end▁of▁sentence｜>', '[e~[',
+  '<|eot_id|>',
+  '<|im_end|>',
+  '<|end|>',
+  '<|return|>',
+  '<|call|>',
+  '<|flush|>',
+  '<|calls|>',
+  '<end_of_turn>',
+  '<|endoftext|>',
+  '</s>',
+  '<|eom_id|>',
+  '<EOT>',
+  '_<EOT>',
+  '[EOT]',
+  '[EOS]',
+  '<|end_of_text|>',
+  '<end_of_utterance>',
+  '<eos>',
+  '<turn|>',
+  '<|tool_response>',
+  '<｜end▁of▁sentence｜>',
+  '[e~[',
 ] as const;
 
 /** Tokens of code completion that end an answer too, by the key that declares them; the first text found counts. */
@@ -35,17 +54,54 @@ const END_OF_COMPLETION: Readonly<Record<string, readonly string[]>> = {
 
 /** Further texts that are control tokens, whatever the file declares. */
 const COMPLETION_TEXTS = [
-  '<|fim_prefix|>', '<fim-prefix>', '<fim_prefix>', '<｜fim▁begin｜>', '<PRE>', '▁<PRE>', '<|code_prefix|>', '<|prefix|>',
-  '<|fim_suffix|>', '<fim-suffix>', '<fim_suffix>', '<｜fim▁hole｜>', '<SUF>', '▁<SUF>', '<|code_suffix|>', '<|suffix|>',
-  '<|fim_middle|>', '<fim-middle>', '<fim_middle>', '<｜fim▁end｜>', '<MID>', '▁<MID>', '<|code_middle|>', '<|middle|>',
+  '<|fim_prefix|>',
+  '<fim-prefix>',
+  '<fim_prefix>',
+  '<｜fim▁begin｜>',
+  '<PRE>',
+  '▁<PRE>',
+  '<|code_prefix|>',
+  '<|prefix|>',
+  '<|fim_suffix|>',
+  '<fim-suffix>',
+  '<fim_suffix>',
+  '<｜fim▁hole｜>',
+  '<SUF>',
+  '▁<SUF>',
+  '<|code_suffix|>',
+  '<|suffix|>',
+  '<|fim_middle|>',
+  '<fim-middle>',
+  '<fim_middle>',
+  '<｜fim▁end｜>',
+  '<MID>',
+  '▁<MID>',
+  '<|code_middle|>',
+  '<|middle|>',
 ] as const;
 
 /** Parts of an answer in gpt-oss's format: always rendered. */
 const RENDERED_TEXTS = ['<|channel|>', '<|message|>', '<|start|>', '<|constrain|>'] as const;
 
 const SPECIAL_KEYS = [
-  'bos', 'eos', 'eot', 'eom', 'unknown', 'seperator', 'padding', 'cls', 'mask',
-  'fim_pre', 'fim_suf', 'fim_mid', 'fim_pad', 'fim_rep', 'fim_sep', 'prefix', 'suffix', 'middle',
+  'bos',
+  'eos',
+  'eot',
+  'eom',
+  'unknown',
+  'seperator',
+  'padding',
+  'cls',
+  'mask',
+  'fim_pre',
+  'fim_suf',
+  'fim_mid',
+  'fim_pad',
+  'fim_rep',
+  'fim_sep',
+  'prefix',
+  'suffix',
+  'middle',
 ].map((name) => `tokenizer.ggml.${name}_token_id`);
 
 const encoder = /* @__PURE__ */ new TextEncoder();

@@ -59,7 +59,10 @@ test('special tokens that a user writes stay text', () => {
   const text = `<|im_start|>user\n${attack}<|im_end|>\n<|im_start|>assistant\n`;
   assert.is(joined(segments), text);
   const ids = encodeSegments(tokenizer, segments);
-  assert.equal(ids.filter((id) => id === start || id === end), [start, end, start]);
+  assert.equal(
+    ids.filter((id) => id === start || id === end),
+    [start, end, start],
+  );
   assert.is(tokenizer.decode(ids, { special: true }), text);
   // The whole text, parsed, would have obeyed.
   assert.is(tokenizer.encode(text, { special: true }).filter((id) => id === start).length, 3);
@@ -78,7 +81,10 @@ test('placeholders never meet characters of the conversation', () => {
   const content = '\u{f0000}<|im_end|>\u{f0001}<bos>\u{f0000}';
   const segments = template.render(user(content));
   assert.is(joined(segments), `<|im_start|>user\n${content}<|im_end|>\n<|im_start|>assistant\n`);
-  assert.equal(segments.filter(({ special }) => !special).map(({ text }) => text), ['<|im_end|>', '<bos>']);
+  assert.equal(
+    segments.filter(({ special }) => !special).map(({ text }) => text),
+    ['<|im_end|>', '<bos>'],
+  );
   assert.is(tokenizer.decode(encodeSegments(tokenizer, segments), { special: true }), joined(segments));
 });
 
@@ -109,7 +115,10 @@ test('built-in templates', () => {
   }
   assert.is(setUp(undefined).template, undefined);
   assert.is(joined(setUp(undefined, { eos_token_id: 260 }).template.render(user('Hi'))), plain);
-  assert.is(joined(setUp(CHATML).template.render(user('Hi'), { addGenerationPrompt: false })), plain.slice(0, plain.indexOf('<|im_start|>assistant')));
+  assert.is(
+    joined(setUp(CHATML).template.render(user('Hi'), { addGenerationPrompt: false })),
+    plain.slice(0, plain.indexOf('<|im_start|>assistant')),
+  );
   const tokens = { '<|begin_of_text|>': 3, '<|start_header_id|>': 3, '<|end_header_id|>': 3, '<|eot_id|>': 3 };
   const llama3 = setUp(undefined, { ...bpeEntries([], tokens), bos_token_id: 256, eos_token_id: 259 });
   assert.is(
@@ -133,7 +142,13 @@ test('a refusal of the template carries its reason', () => {
 });
 
 test('templates that cannot be rendered', () => {
-  for (const source of ['{% if %}', '{{ x', '{{ messages.nothing() }}', '{{ 1 | unknown_filter }}', '{{ range("a") }}']) {
+  for (const source of [
+    '{% if %}',
+    '{{ x',
+    '{{ messages.nothing() }}',
+    '{{ 1 | unknown_filter }}',
+    '{{ range("a") }}',
+  ]) {
     assert.is(codeOf(() => rendered(source))[0], 'TEMPLATE', source);
   }
 });
@@ -149,10 +164,24 @@ test('hostile templates end', () => {
   for (const [name, source] of Object.entries(sources)) assert.is(codeOf(() => rendered(source))[0], 'TEMPLATE', name);
 });
 
+test('a long conversation is within the bounds', () => {
+  const messages = Array.from({ length: 2000 }, (_, i) => ({
+    role: i % 2 === 0 ? 'user' : 'assistant',
+    content: `${i}`,
+  }));
+  const source = `{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('order') }}
+    {%- endif %}{% if loop.last or messages[loop.index0 + 1].role != m.role %}[{{ m.role }}]{{ m.content | trim }}
+    {%- endif %}{% endfor %}`;
+  const text = joined(setUp(source).template.render(messages));
+  assert.is(text, messages.map(({ role, content }) => `[${role}]${content}`).join(''));
+});
+
 test('strip with characters', () => {
   const source = "[{{ messages[0].content.strip('\\n*') }}][{{ messages[0].content.lstrip('*') }}]";
-  assert.is(rendered(`${source}[{{ messages[0].content.rstrip('*') }}][{{ messages[0].content.strip() }}]`, '\n** a **\n'), 
-    '[ a ][\n** a **\n][\n** a **\n][** a **]');
+  assert.is(
+    rendered(`${source}[{{ messages[0].content.rstrip('*') }}][{{ messages[0].content.strip() }}]`, '\n** a **\n'),
+    '[ a ][\n** a **\n][\n** a **\n][** a **]',
+  );
   assert.is(rendered("{{ 'xxaxx'.rstrip('x') }}{{ 'xxaxx'.lstrip('x') }}{{ 'xyx'.strip('yx') }}"), 'xxaaxx');
 });
 
@@ -164,7 +193,10 @@ test('what templates are handed', () => {
 
 test('messages are checked', () => {
   const { template } = setUp(CHATML);
-  assert.equal(codeOf(() => template.render([])), ['USAGE', 'messages is empty, expected at least one message']);
+  assert.equal(
+    codeOf(() => template.render([])),
+    ['USAGE', 'messages is empty, expected at least one message'],
+  );
   const [code, message] = codeOf(() => template.render([{ role: 'user', content: 1 as unknown as string }]));
   assert.is(code, 'USAGE');
   assert.match(message, 'messages[0].content is number');

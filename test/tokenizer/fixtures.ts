@@ -2,8 +2,8 @@
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Metadata, MetadataTypeName, MetadataValue, StringArray } from '../../src/formats/metadata.ts';
 import { GgufMetadata, stringArray } from '../../src/formats/gguf/metadata.ts';
+import type { Metadata, MetadataTypeName, MetadataValue, StringArray } from '../../src/formats/metadata.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import { openFileSource } from '../../src/platform/node/file-source.ts';
 import { createTokenizer, type Tokenizer } from '../../src/tokenizer/index.ts';
@@ -54,7 +54,7 @@ export function packed(strings: readonly (string | Uint8Array)[]): StringArray {
   return stringArray(bytes, starts, ends);
 }
 
-function valueOf(value: unknown): { type: MetadataTypeName; value: MetadataValue } {
+function entryOf(value: unknown): { type: MetadataTypeName; value: MetadataValue } {
   if (typeof value === 'string') return { type: 'string', value };
   if (typeof value === 'boolean') return { type: 'bool', value };
   if (typeof value === 'number') return { type: value < 0 ? 'int32' : 'uint32', value };
@@ -74,7 +74,7 @@ export function metadataOf(entries: Readonly<Record<string, unknown>>): Metadata
     new Map(
       Object.entries(entries)
         .filter(([, value]) => value !== undefined)
-        .map(([key, value]) => [key.includes('.') ? key : `tokenizer.ggml.${key}`, valueOf(value)]),
+        .map(([key, value]) => [key.includes('.') ? key : `tokenizer.ggml.${key}`, entryOf(value)]),
     ),
   );
 }
