@@ -63,10 +63,17 @@ interface NodeBinary {
 }
 
 const options = readOptions();
-if (options !== undefined) await bench(options);
+if (options !== undefined) {
+  try {
+    await bench(options);
+  } catch (error) {
+    process.stderr.write(`bench: ${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}
 
-function readOptions() {
-  const { values, positionals } = parseArgs({
+function parseOptions() {
+  return parseArgs({
     allowPositionals: true,
     options: {
       model: { type: 'string', default: Object.keys(PRESETS)[0]! },
@@ -77,8 +84,25 @@ function readOptions() {
       decode: { type: 'string', default: '32' },
       'no-peer': { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
     },
   });
+}
+
+function readOptions() {
+  let parsed: ReturnType<typeof parseOptions>;
+  try {
+    parsed = parseOptions();
+  } catch (error) {
+    process.stderr.write(`bench: ${(error as Error).message}\n\n${USAGE}`);
+    process.exitCode = 2;
+    return undefined;
+  }
+  const { values, positionals } = parsed;
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return undefined;
+  }
   const whole = (text: string): number => (/^[1-9]\d*$/.test(text) ? Number(text) : Number.NaN);
   const threads = values.threads.split(',').map(whole);
   const [rounds, prefill, decode] = [whole(values.rounds), whole(values.prefill), whole(values.decode)];

@@ -7,8 +7,16 @@ import { skipped } from '../skip.ts';
 import { committedModels, type GoldenModel, sharedModels } from './fixtures.ts';
 import { cosine, quantile, rowsOf } from './numbers.ts';
 
-/** Two prompts a model: the reference computes a few tokens a second. */
+/** Two prompts a model, since the reference is slow. */
 const CASES = 2;
+
+/** Least cosine at 95 % of positions, and at half of them. */
+const TRAINED = [0.9999, 0.99999] as const;
+/**
+ * Random weights have none of a trained model's redundancy: one activation that rounds the other way after another order
+ * of a sum moves all logits.
+ */
+const RANDOM = [0.9995, 0.9999] as const;
 
 async function logitsOf(engine: Engine, model: GoldenModel): Promise<Float32Array[]> {
   try {
@@ -36,8 +44,9 @@ function checkModel(model: GoldenModel): void {
     console.log(
       `# ${model.name}: cosine at 5 % ${fifth.toFixed(7)}, median ${median.toFixed(7)}, least ${Math.min(...cosines).toFixed(7)}`,
     );
-    assert.ok(fifth >= 0.9999, `cosine at 5 % of positions is ${fifth}, expected at least 0.9999`);
-    assert.ok(median >= 0.99999, `median cosine is ${median}, expected at least 0.99999`);
+    const [leastFifth, leastMedian] = model.name.startsWith('tiny-') ? RANDOM : TRAINED;
+    assert.ok(fifth >= leastFifth, `cosine at 5 % of positions is ${fifth}, expected at least ${leastFifth}`);
+    assert.ok(median >= leastMedian, `median cosine is ${median}, expected at least ${leastMedian}`);
   });
 }
 
