@@ -35,7 +35,8 @@ export function codePoints(bytes: Uint8Array, start: number, end: number): CodeP
     let value = size === 1 ? lead : lead & (0xff >> (size + 1));
     for (let i = 1; i < size; i++) value = (value << 6) | (bytes[at + i]! & 0x3f);
     values[length] = value;
-    classes[length] = known[value] || (known[value] = classify(value));
+    if (known[value] === 0) known[value] = classify(value);
+    classes[length] = known[value]!;
     offsets[length] = at;
     at += size;
   }
