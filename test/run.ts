@@ -30,7 +30,7 @@ const ROOT = fileURLToPath(new URL('.', import.meta.url));
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { node: { type: 'string', default: process.execPath }, timeout: { type: 'string', default: '180' } },
+  options: { node: { type: 'string', default: process.execPath }, timeout: { type: 'string', default: '300' } },
 });
 const timeout = Number(values.timeout);
 if (!(timeout > 0)) fail(`--timeout is "${values.timeout}", expected seconds above 0`);

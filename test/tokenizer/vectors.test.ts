@@ -3,16 +3,17 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { skipped } from '../skip.ts';
 import { loadTokenizer, SHARED } from './fixtures.ts';
 
 const VOCABULARIES = ['qwen2', 'llama-bpe', 'gpt-2', 'llama-spm', 'deepseek-coder'];
 const SEPARATOR = '\n__ggml_vocab_test__\n';
 
-let skipped = 0;
+let absent = 0;
 for (const name of VOCABULARIES) {
   const path = `${SHARED}vocab/ggml-vocab-${name}.gguf`;
   if (!existsSync(path)) {
-    skipped++;
+    absent++;
     continue;
   }
   test(`ids of ${name}`, async () => {
@@ -33,7 +34,7 @@ for (const name of VOCABULARIES) {
 
 const golden = `${SHARED}golden`;
 const files = existsSync(golden) ? readdirSync(golden).filter((file) => file.startsWith('demo-')) : [];
-if (files.length === 0) skipped++;
+if (files.length === 0) absent++;
 for (const file of files) {
   test(`prompts of ${file}`, async () => {
     const tokenizer = await loadTokenizer(`${SHARED}models/${file.replace('.json', '.gguf')}`);
@@ -45,5 +46,5 @@ for (const file of files) {
   });
 }
 
-if (skipped > 0) console.log(`skipped ${skipped} of ${VOCABULARIES.length + 1}: ${SHARED} is not here`);
+if (absent > 0) skipped(absent, 'no ../shared beside the repository: its vocabularies and prompts were not tried');
 test.run();
