@@ -24,7 +24,7 @@ const STATE_SUM: usize = 4;
 export const STATE_VALUES: usize = 16;
 
 export function state_bytes(headDimV: i32): usize {
-  return STATE_VALUES + (<usize>padded(headDimV) << 2);
+  return STATE_VALUES + ((<usize>padded(headDimV)) << 2);
 }
 
 /*
@@ -55,13 +55,20 @@ export function queries_at(scratch: usize, headDim: i32, headDimV: i32, queries:
 
 /** Where the visible positions of the queries are to be written. */
 export function counts_at(scratch: usize, headDim: i32, headDimV: i32, queries: i32): usize {
-  return queries_at(scratch, headDim, headDimV, queries) + (<usize>queries << 2);
+  return queries_at(scratch, headDim, headDimV, queries) + ((<usize>queries) << 2);
 }
 
 /** Writes the state of every query that sees a position of the chunk; `keys` and `vectors` are the chunk's. */
 export function chunk_states(
-  states: usize, stateStride: usize, scratch: usize, queries: i32, keys: usize, vectors: usize,
-  headDim: i32, headDimV: i32, scale: f32,
+  states: usize,
+  stateStride: usize,
+  scratch: usize,
+  queries: i32,
+  keys: usize,
+  vectors: usize,
+  headDim: i32,
+  headDimV: i32,
+  scale: f32,
 ): void {
   const counts = counts_at(scratch, headDim, headDimV, queries);
   const scores = scores_at(scratch, headDim, headDimV);
@@ -93,7 +100,14 @@ function largest_count(counts: usize, first: i32, last: i32): i32 {
 
 /** Scores of all queries against the widened keys of positions at … at + BATCH − 1 of the chunk. */
 function batch_scores(
-  keys: usize, pointers: usize, counts: usize, scores: usize, queries: i32, at: i32, headDim: i32, scale: f32,
+  keys: usize,
+  pointers: usize,
+  counts: usize,
+  scores: usize,
+  queries: i32,
+  at: i32,
+  headDim: i32,
+  scale: f32,
 ): void {
   const octetBytes = (<usize>headDim * OCTET_POSITIONS) << 2;
   const factor = f32x4.splat(scale);
@@ -107,8 +121,17 @@ function batch_scores(
       const to = s + (position << 2);
       if (tile == 4) {
         scores4(
-          to, to + ATTENTION_CHUNK * 4, to + ATTENTION_CHUNK * 8, to + ATTENTION_CHUNK * 12,
-          load<u32>(q), load<u32>(q, 4), load<u32>(q, 8), load<u32>(q, 12), k, headDim, factor,
+          to,
+          to + ATTENTION_CHUNK * 4,
+          to + ATTENTION_CHUNK * 8,
+          to + ATTENTION_CHUNK * 12,
+          load<u32>(q),
+          load<u32>(q, 4),
+          load<u32>(q, 8),
+          load<u32>(q, 12),
+          k,
+          headDim,
+          factor,
         );
       } else if (tile == 2) {
         scores2(to, to + ATTENTION_CHUNK * 4, load<u32>(q), load<u32>(q, 4), k, headDim, factor);
@@ -126,8 +149,8 @@ function batch_scores(
 
 /** Scores to weights e^(s − m), in place; sets m and l of the state and clears its values. */
 function soft_max(state: usize, scores: usize, count: i32, width: i32): void {
-  const ends = scores + (<usize>padded(count) << 2);
-  for (let at = scores + (<usize>count << 2); at < ends; at += 4) store<f32>(at, -Infinity);
+  const ends = scores + ((<usize>padded(count)) << 2);
+  for (let at = scores + ((<usize>count) << 2); at < ends; at += 4) store<f32>(at, -Infinity);
   let high = v128.load(scores);
   for (let at = scores + 16; at < ends; at += 16) high = f32x4.max(high, v128.load(at));
   const largest = max<f32>(
@@ -147,16 +170,24 @@ function soft_max(state: usize, scores: usize, count: i32, width: i32): void {
   }
   const both = f32x4.add(a, b);
   const sum =
-    f32x4.extract_lane(both, 0) + f32x4.extract_lane(both, 1) +
+    f32x4.extract_lane(both, 0) +
+    f32x4.extract_lane(both, 1) +
     (f32x4.extract_lane(both, 2) + f32x4.extract_lane(both, 3));
   store<f32>(state, largest);
   store<f32>(state, sum, STATE_SUM);
-  memory.fill(state + STATE_VALUES, 0, <usize>width << 2);
+  memory.fill(state + STATE_VALUES, 0, (<usize>width) << 2);
 }
 
 /** Adds the widened values of positions at … at + BATCH − 1 of the chunk to the states. */
 function batch_values(
-  v: usize, counts: usize, scores: usize, acc: usize, stateStride: usize, queries: i32, at: i32, width: i32,
+  v: usize,
+  counts: usize,
+  scores: usize,
+  acc: usize,
+  stateStride: usize,
+  queries: i32,
+  at: i32,
+  width: i32,
 ): void {
   for (let i = 0; i < queries; ) {
     const tile = queries - i >= 4 ? 4 : queries - i >= 2 ? 2 : 1;
@@ -169,8 +200,18 @@ function batch_values(
     if (common > 0) {
       if (tile == 4) {
         values4(
-          a, a + stateStride, a + 2 * stateStride, a + 3 * stateStride,
-          p, p + ATTENTION_CHUNK * 4, p + ATTENTION_CHUNK * 8, p + ATTENTION_CHUNK * 12, v, 0, common, width,
+          a,
+          a + stateStride,
+          a + 2 * stateStride,
+          a + 3 * stateStride,
+          p,
+          p + ATTENTION_CHUNK * 4,
+          p + ATTENTION_CHUNK * 8,
+          p + ATTENTION_CHUNK * 12,
+          v,
+          0,
+          common,
+          width,
         );
       } else if (tile == 2) values2(a, a + stateStride, p, p + ATTENTION_CHUNK * 4, v, 0, common, width);
       else values1(a, p, v, 0, common, width);

@@ -8,8 +8,17 @@
 
 /** Scores of four queries against one octet of keys, [headDim][8]. */
 export function scores4(
-  s0: usize, s1: usize, s2: usize, s3: usize, q0: usize, q1: usize, q2: usize, q3: usize,
-  k: usize, headDim: i32, scale: v128,
+  s0: usize,
+  s1: usize,
+  s2: usize,
+  s3: usize,
+  q0: usize,
+  q1: usize,
+  q2: usize,
+  q3: usize,
+  k: usize,
+  headDim: i32,
+  scale: v128,
 ): void {
   let a0 = f32x4.splat(0);
   let b0 = a0;
@@ -19,7 +28,7 @@ export function scores4(
   let b2 = a0;
   let a3 = a0;
   let b3 = a0;
-  const ends = q0 + (<usize>headDim << 2);
+  const ends = q0 + ((<usize>headDim) << 2);
   while (q0 < ends) {
     const ka = v128.load(k);
     const kb = v128.load(k, 16);
@@ -48,14 +57,12 @@ export function scores4(
 }
 
 /** Scores of two queries against one octet. */
-export function scores2(
-  s0: usize, s1: usize, q0: usize, q1: usize, k: usize, headDim: i32, scale: v128,
-): void {
+export function scores2(s0: usize, s1: usize, q0: usize, q1: usize, k: usize, headDim: i32, scale: v128): void {
   let a0 = f32x4.splat(0);
   let b0 = a0;
   let a1 = a0;
   let b1 = a0;
-  const ends = q0 + (<usize>headDim << 2);
+  const ends = q0 + ((<usize>headDim) << 2);
   while (q0 < ends) {
     const ka = v128.load(k);
     const kb = v128.load(k, 16);
@@ -79,7 +86,7 @@ export function scores1(s: usize, q: usize, k: usize, stride: usize, headDim: i3
   let b = a;
   let c = a;
   let d = a;
-  const ends = q + (<usize>headDim << 2);
+  const ends = q + ((<usize>headDim) << 2);
   let k2 = k + stride;
   while (q < ends) {
     const value = v128.load32_splat(q);
@@ -102,12 +109,22 @@ function store_pair(s: usize, a: v128, b: v128, scale: v128): void {
 
 /** Adds the values of positions from … to − 1 to four sums; `p…` are the queries' weights by position. */
 export function values4(
-  acc0: usize, acc1: usize, acc2: usize, acc3: usize, p0: usize, p1: usize, p2: usize, p3: usize,
-  v: usize, from: i32, to: i32, width: i32,
+  acc0: usize,
+  acc1: usize,
+  acc2: usize,
+  acc3: usize,
+  p0: usize,
+  p1: usize,
+  p2: usize,
+  p3: usize,
+  v: usize,
+  from: i32,
+  to: i32,
+  width: i32,
 ): void {
-  const rowBytes = <usize>width << 2;
-  const first = <usize>from << 2;
-  const ends = p0 + (<usize>to << 2);
+  const rowBytes = (<usize>width) << 2;
+  const first = (<usize>from) << 2;
+  const ends = p0 + ((<usize>to) << 2);
   for (let column: usize = 0; column < rowBytes; column += 32) {
     let a0 = v128.load(acc0 + column);
     let b0 = v128.load(acc0 + column, 16);
@@ -155,11 +172,18 @@ export function values4(
 }
 
 export function values2(
-  acc0: usize, acc1: usize, p0: usize, p1: usize, v: usize, from: i32, to: i32, width: i32,
+  acc0: usize,
+  acc1: usize,
+  p0: usize,
+  p1: usize,
+  v: usize,
+  from: i32,
+  to: i32,
+  width: i32,
 ): void {
-  const rowBytes = <usize>width << 2;
-  const first = <usize>from << 2;
-  const ends = p0 + (<usize>to << 2);
+  const rowBytes = (<usize>width) << 2;
+  const first = (<usize>from) << 2;
+  const ends = p0 + ((<usize>to) << 2);
   for (let column: usize = 0; column < rowBytes; column += 32) {
     let a0 = v128.load(acc0 + column);
     let b0 = v128.load(acc0 + column, 16);
@@ -189,8 +213,8 @@ export function values2(
 }
 
 export function values1(acc: usize, weights: usize, v: usize, from: i32, to: i32, width: i32): void {
-  const rowBytes = <usize>width << 2;
-  const ends = weights + (<usize>to << 2);
+  const rowBytes = (<usize>width) << 2;
+  const ends = weights + ((<usize>to) << 2);
   let column: usize = 0;
   // 16 columns at a time keep the adders busy; a last 8 stand alone.
   for (; column + 64 <= rowBytes; column += 64) {
@@ -199,7 +223,7 @@ export function values1(acc: usize, weights: usize, v: usize, from: i32, to: i32
     let c = v128.load(acc + column, 32);
     let d = v128.load(acc + column, 48);
     let row = v + <usize>from * rowBytes + column;
-    for (let w = weights + (<usize>from << 2); w < ends; w += 4) {
+    for (let w = weights + ((<usize>from) << 2); w < ends; w += 4) {
       const p = v128.load32_splat(w);
       a = f32x4.add(a, f32x4.mul(v128.load(row), p));
       b = f32x4.add(b, f32x4.mul(v128.load(row, 16), p));
@@ -216,7 +240,7 @@ export function values1(acc: usize, weights: usize, v: usize, from: i32, to: i32
     let a = v128.load(acc + column);
     let b = v128.load(acc + column, 16);
     let row = v + <usize>from * rowBytes + column;
-    for (let w = weights + (<usize>from << 2); w < ends; w += 4) {
+    for (let w = weights + ((<usize>from) << 2); w < ends; w += 4) {
       const p = v128.load32_splat(w);
       a = f32x4.add(a, f32x4.mul(v128.load(row), p));
       b = f32x4.add(b, f32x4.mul(v128.load(row, 16), p));

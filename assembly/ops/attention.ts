@@ -11,9 +11,16 @@
  */
 
 import {
-  ATTENTION_CHUNK, chunk_scratch_bytes, chunk_states, counts_at, finish_state, merge_state, queries_at, state_bytes,
+  ATTENTION_CHUNK,
+  chunk_scratch_bytes,
+  chunk_states,
+  counts_at,
+  finish_state,
+  merge_state,
+  queries_at,
+  state_bytes,
 } from './attention-chunk';
-import { keys_of, padded, values_of } from './kv-cache';
+import { keys_of, padded, saturated, values_of } from './kv-cache';
 
 /** Rows of an item of `attention`: they share the widened keys and values. */
 export const ATTENTION_ROWS: i32 = 8;
@@ -24,9 +31,12 @@ export function attention_scratch_bytes(headDim: i32, headDimV: i32, group: i32)
   return <u32>(chunk_scratch_bytes(headDim, headDimV, queries) + 2 * <usize>queries * state_bytes(headDimV));
 }
 
-/** Bytes of the states between `attention_partial` and `attention_merge`: [rows][headCount][chunks of the context]. */
+/**
+ * Bytes of the states between `attention_partial` and `attention_merge`: [rows][headCount][chunks of the context];
+ * 0xffffffff when they do not fit into a memory.
+ */
 export function attention_partial_bytes(rows: i32, headCount: i32, context: i32, headDimV: i32): u32 {
-  return <u32>(<usize>rows * <usize>headCount * <usize>chunks_of(context) * state_bytes(headDimV));
+  return saturated(<u64>rows * <u64>headCount * <u64>chunks_of(context) * <u64>state_bytes(headDimV));
 }
 
 function chunks_of(positions: i32): i32 {
@@ -43,8 +53,21 @@ function chunk_of(values: usize, chunk: i32, width: i32): usize {
  * Last blocks come first: in a prompt they have the most to do.
  */
 export function attention(
-  start: i32, end: i32, scratch: usize, dst: usize, q: usize, kCache: usize, vCache: usize, positions: usize,
-  sequences: usize, rows: i32, headCount: i32, headCountKv: i32, headDim: i32, headDimV: i32, context: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  q: usize,
+  kCache: usize,
+  vCache: usize,
+  positions: usize,
+  sequences: usize,
+  rows: i32,
+  headCount: i32,
+  headCountKv: i32,
+  headDim: i32,
+  headDimV: i32,
+  context: i32,
   scaleBits: i32,
 ): void {
   const blocks = (rows + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
@@ -60,8 +83,20 @@ export function attention(
       const keys = keys_of(kCache, sequence, kvHead, headCountKv, headDim, context);
       const vectors = values_of(vCache, sequence, kvHead, headCountKv, headDimV, context);
       attend(
-        scratch, dst, q, keys, vectors, positions, row, next, kvHead, headCount, headCount / headCountKv, headDim,
-        headDimV, reinterpret<f32>(scaleBits),
+        scratch,
+        dst,
+        q,
+        keys,
+        vectors,
+        positions,
+        row,
+        next,
+        kvHead,
+        headCount,
+        headCount / headCountKv,
+        headDim,
+        headDimV,
+        reinterpret<f32>(scaleBits),
       );
       row = next;
     }
@@ -70,8 +105,20 @@ export function attention(
 
 /** Rows first … last − 1, all of one sequence, through all chunks. */
 function attend(
-  scratch: usize, dst: usize, q: usize, keys: usize, vectors: usize, positions: usize, first: i32, last: i32,
-  kvHead: i32, headCount: i32, group: i32, headDim: i32, headDimV: i32, scale: f32,
+  scratch: usize,
+  dst: usize,
+  q: usize,
+  keys: usize,
+  vectors: usize,
+  positions: usize,
+  first: i32,
+  last: i32,
+  kvHead: i32,
+  headCount: i32,
+  group: i32,
+  headDim: i32,
+  headDimV: i32,
+  scale: f32,
 ): void {
   const queries = (last - first) * group;
   const pointers = queries_at(scratch, headDim, headDimV, queries);
@@ -83,7 +130,7 @@ function attend(
   for (let row = first; row < last; row++) {
     visible = max(visible, load<i32>(positions + (row << 2)) + 1);
     for (let g = 0; g < group; g++) {
-      const query = q + ((<usize>row * headCount + kvHead * group + g) * headDim << 2);
+      const query = q + (((<usize>row * headCount + kvHead * group + g) * headDim) << 2);
       store<u32>(pointers + (((row - first) * group + g) << 2), <u32>query);
     }
   }
@@ -93,8 +140,15 @@ function attend(
       store<i32>(counts + (i << 2), min(seen, ATTENTION_CHUNK));
     }
     chunk_states(
-      chunk == 0 ? states : next, stateBytes, scratch, queries, chunk_of(keys, chunk, headDim),
-      chunk_of(vectors, chunk, padded(headDimV)), headDim, headDimV, scale,
+      chunk == 0 ? states : next,
+      stateBytes,
+      scratch,
+      queries,
+      chunk_of(keys, chunk, headDim),
+      chunk_of(vectors, chunk, padded(headDimV)),
+      headDim,
+      headDimV,
+      scale,
     );
     if (chunk == 0) continue;
     for (let i = 0; i < queries; i++) {
@@ -103,8 +157,8 @@ function attend(
     }
   }
   for (let i = 0; i < queries; i++) {
-    const head = <usize>(first + i / group) * headCount + kvHead * group + i % group;
-    finish_state(dst + (head * headDimV << 2), states + <usize>i * stateBytes, headDimV);
+    const head = <usize>(first + i / group) * headCount + kvHead * group + (i % group);
+    finish_state(dst + ((head * headDimV) << 2), states + <usize>i * stateBytes, headDimV);
   }
 }
 
@@ -113,8 +167,21 @@ function attend(
  * ⌈context / ATTENTION_CHUNK⌉ of them. Does nothing when the row does not see the chunk. Writes states to `partial`.
  */
 export function attention_partial(
-  start: i32, end: i32, scratch: usize, partial: usize, q: usize, kCache: usize, vCache: usize, positions: usize,
-  sequences: usize, rows: i32, headCount: i32, headCountKv: i32, headDim: i32, headDimV: i32, context: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  partial: usize,
+  q: usize,
+  kCache: usize,
+  vCache: usize,
+  positions: usize,
+  sequences: usize,
+  rows: i32,
+  headCount: i32,
+  headCountKv: i32,
+  headDim: i32,
+  headDimV: i32,
+  context: i32,
   scaleBits: i32,
 ): void {
   const chunks = chunks_of(context);
@@ -124,21 +191,27 @@ export function attention_partial(
   const counts = counts_at(scratch, headDim, headDimV, group);
   for (let item = start; item < end; item++) {
     const chunk = item % chunks;
-    const kvHead = item / chunks % headCountKv;
+    const kvHead = (item / chunks) % headCountKv;
     const row = item / chunks / headCountKv;
     const seen = load<i32>(positions + (row << 2)) + 1 - chunk * ATTENTION_CHUNK;
     if (seen <= 0) continue;
     const sequence = load<u32>(sequences + (row << 2));
     const head = <usize>row * headCount + kvHead * group;
     for (let g = 0; g < group; g++) {
-      store<u32>(pointers + (g << 2), <u32>(q + ((head + g) * headDim << 2)));
+      store<u32>(pointers + (g << 2), <u32>(q + (((head + g) * headDim) << 2)));
       store<i32>(counts + (g << 2), min(seen, ATTENTION_CHUNK));
     }
     const keys = keys_of(kCache, sequence, kvHead, headCountKv, headDim, context);
     const vectors = values_of(vCache, sequence, kvHead, headCountKv, headDimV, context);
     chunk_states(
-      partial + (head * chunks + chunk) * stateBytes, <usize>chunks * stateBytes, scratch, group,
-      chunk_of(keys, chunk, headDim), chunk_of(vectors, chunk, padded(headDimV)), headDim, headDimV,
+      partial + (head * chunks + chunk) * stateBytes,
+      <usize>chunks * stateBytes,
+      scratch,
+      group,
+      chunk_of(keys, chunk, headDim),
+      chunk_of(vectors, chunk, padded(headDimV)),
+      headDim,
+      headDimV,
       reinterpret<f32>(scaleBits),
     );
   }
@@ -146,8 +219,18 @@ export function attention_partial(
 
 /** Item: a row and a head of the queries, heads counting fastest: rows · headCount of them. */
 export function attention_merge(
-  start: i32, end: i32, scratch: usize, dst: usize, partial: usize, positions: usize, rows: i32, headCount: i32,
-  headCountKv: i32, headDim: i32, headDimV: i32, context: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  partial: usize,
+  positions: usize,
+  rows: i32,
+  headCount: i32,
+  headCountKv: i32,
+  headDim: i32,
+  headDimV: i32,
+  context: i32,
 ): void {
   const stateBytes = state_bytes(headDimV);
   const bytes = <usize>chunks_of(context) * stateBytes;
@@ -159,6 +242,6 @@ export function attention_merge(
       next += stateBytes;
       merge_state(scratch, next, headDimV);
     }
-    finish_state(dst + (<usize>item * headDimV << 2), scratch, headDimV);
+    finish_state(dst + ((<usize>item * headDimV) << 2), scratch, headDimV);
   }
 }

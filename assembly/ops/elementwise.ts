@@ -14,7 +14,7 @@ export function add(start: i32, end: i32, scratch: usize, dst: usize, a: usize, 
 
 /** dst = x + bias on every row of `width` floats. Item: a row. dst may be x. */
 export function add_bias(start: i32, end: i32, scratch: usize, dst: usize, x: usize, bias: usize, width: i32): void {
-  const rowBytes = <usize>width << 2;
+  const rowBytes = (<usize>width) << 2;
   for (let row = start; row < end; row++) sum(dst + <usize>row * rowBytes, x + <usize>row * rowBytes, bias, width);
 }
 
@@ -48,9 +48,15 @@ function gated(gate: v128, up: v128): v128 {
 
 /** dst row i = x row rows[i], rows of `width` floats, `rowsPtr` an i32 each. Item: a row of dst. */
 export function select_rows(
-  start: i32, end: i32, scratch: usize, dst: usize, x: usize, width: i32, rowsPtr: usize,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  x: usize,
+  width: i32,
+  rowsPtr: usize,
 ): void {
-  const rowBytes = <usize>width << 2;
+  const rowBytes = (<usize>width) << 2;
   for (let row = start; row < end; row++) {
     memory.copy(dst + <usize>row * rowBytes, x + <usize>load<u32>(rowsPtr + (row << 2)) * rowBytes, rowBytes);
   }
@@ -59,5 +65,5 @@ export function select_rows(
 /** dst = src, `count` floats that do not overlap. Item: a segment of 1,024 floats, fewer at the end. */
 export function copy(start: i32, end: i32, scratch: usize, dst: usize, src: usize, count: i32): void {
   const from = start * SEGMENT;
-  memory.copy(dst + (from << 2), src + (from << 2), <usize>(min(end * SEGMENT, count) - from) << 2);
+  memory.copy(dst + (from << 2), src + (from << 2), (<usize>(min(end * SEGMENT, count) - from)) << 2);
 }

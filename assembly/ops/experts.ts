@@ -16,13 +16,20 @@ const TAKEN: f32 = -1;
  * A NaN among the logits makes all weights NaN; the ids are valid all the same.
  */
 export function top_k(
-  start: i32, end: i32, scratch: usize, dst: usize, logits: usize, experts: i32, slots: i32, normalise: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  logits: usize,
+  experts: i32,
+  slots: i32,
+  normalise: i32,
 ): void {
   if (experts > TOP_K_EXPERTS || slots > experts) unreachable();
   for (let row = start; row < end; row++) {
     probabilities(scratch, logits + ((<usize>row * experts) << 2), experts);
     const ids = dst + ((<usize>row * slots) << 3);
-    const weights = ids + (<usize>slots << 2);
+    const weights = ids + ((<usize>slots) << 2);
     let sum: f64 = 0;
     for (let slot = 0; slot < slots; slot++) {
       const id = take_largest(scratch, experts);
@@ -72,11 +79,18 @@ function take_largest(values: usize, count: i32): i32 {
  * Item: a row of `width` floats.
  */
 export function combine(
-  start: i32, end: i32, scratch: usize, dst: usize, x: usize, routing: usize, width: i32, slots: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  x: usize,
+  routing: usize,
+  width: i32,
+  slots: i32,
 ): void {
-  const bytes = <usize>width << 2;
+  const bytes = (<usize>width) << 2;
   for (let row = start; row < end; row++) {
-    const weights = routing + ((<usize>row * slots) << 3) + (<usize>slots << 2);
+    const weights = routing + ((<usize>row * slots) << 3) + ((<usize>slots) << 2);
     const from = x + <usize>row * slots * bytes;
     const to = dst + <usize>row * bytes;
     let at: usize = 0;

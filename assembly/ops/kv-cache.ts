@@ -19,30 +19,33 @@ export function padded(count: i32): i32 {
 
 /** Bytes of the keys of one layer and sequence; 0xffffffff when they do not fit into a memory. */
 export function k_cache_bytes(context: i32, headCountKv: i32, headDim: i32): u32 {
-  return saturated(<u64>padded(context) * <u64>headDim * 2, headCountKv);
+  return saturated(<u64>padded(context) * <u64>headDim * 2 * <u64>headCountKv);
 }
 
 /** Bytes of the values of one layer and sequence; 0xffffffff when they do not fit into a memory. */
 export function v_cache_bytes(context: i32, headCountKv: i32, headDimV: i32): u32 {
-  return saturated(<u64>padded(context) * <u64>padded(headDimV) * 2, headCountKv);
+  return saturated(<u64>padded(context) * <u64>padded(headDimV) * 2 * <u64>headCountKv);
 }
 
-function saturated(headBytes: u64, headCountKv: i32): u32 {
-  const bytes = headBytes * <u64>headCountKv;
+/** A size in u32; 0xffffffff stands for all that no memory holds. */
+export function saturated(bytes: u64): u32 {
   return <u32>min<u64>(bytes, 0xffffffff);
 }
 
 /** Keys of one head and sequence; chunks of octets follow one another. */
-export function keys_of(
-  kCache: usize, sequence: u32, head: i32, headCountKv: i32, headDim: i32, context: i32,
-): usize {
+export function keys_of(kCache: usize, sequence: u32, head: i32, headCountKv: i32, headDim: i32, context: i32): usize {
   const headBytes = (<usize>padded(context) * <usize>headDim) << 1;
   return kCache + (<usize>sequence * <usize>headCountKv + <usize>head) * headBytes;
 }
 
 /** Values of one head and sequence. */
 export function values_of(
-  vCache: usize, sequence: u32, head: i32, headCountKv: i32, headDimV: i32, context: i32,
+  vCache: usize,
+  sequence: u32,
+  head: i32,
+  headCountKv: i32,
+  headDimV: i32,
+  context: i32,
 ): usize {
   const headBytes = (<usize>padded(context) * <usize>padded(headDimV)) << 1;
   return vCache + (<usize>sequence * <usize>headCountKv + <usize>head) * headBytes;
@@ -54,8 +57,19 @@ export function values_of(
  * stays NaN. Item: a row. Rows of one call have different places.
  */
 export function store_kv(
-  start: i32, end: i32, scratch: usize, k: usize, v: usize, kCache: usize, vCache: usize, positions: usize,
-  sequences: usize, headCountKv: i32, headDim: i32, headDimV: i32, context: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  k: usize,
+  v: usize,
+  kCache: usize,
+  vCache: usize,
+  positions: usize,
+  sequences: usize,
+  headCountKv: i32,
+  headDim: i32,
+  headDimV: i32,
+  context: i32,
 ): void {
   for (let row = start; row < end; row++) {
     const position = load<u32>(positions + (row << 2));
@@ -63,10 +77,10 @@ export function store_kv(
     for (let head = 0; head < headCountKv; head++) {
       const keys = keys_of(kCache, sequence, head, headCountKv, headDim, context);
       const octet = keys + (((<usize>(position >> 3) * headDim) << 4) + ((position & 7) << 1));
-      store_keys(octet, k + ((<usize>row * headCountKv + head) * headDim << 2), headDim);
+      store_keys(octet, k + (((<usize>row * headCountKv + head) * headDim) << 2), headDim);
       const values = values_of(vCache, sequence, head, headCountKv, headDimV, context);
       const target = values + ((<usize>position * padded(headDimV)) << 1);
-      pack_f16(target, v + ((<usize>row * headCountKv + head) * headDimV << 2), headDimV);
+      pack_f16(target, v + (((<usize>row * headCountKv + head) * headDimV) << 2), headDimV);
     }
   }
 }

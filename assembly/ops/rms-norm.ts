@@ -5,9 +5,16 @@
  * sum f64. Item: a run: a row, or one head of a row for the norm of queries and keys. dst may be x.
  */
 export function rms_norm(
-  start: i32, end: i32, scratch: usize, dst: usize, x: usize, weight: usize, width: i32, epsBits: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  x: usize,
+  weight: usize,
+  width: i32,
+  epsBits: i32,
 ): void {
-  const bytes = <usize>width << 2;
+  const bytes = (<usize>width) << 2;
   const eps = reinterpret<f32>(epsBits);
   for (let run = start; run < end; run++) {
     const from = x + <usize>run * bytes;

@@ -8,12 +8,20 @@ const INTERLEAVED: i32 = 0;
  * dst may be x.
  */
 export function rope(
-  start: i32, end: i32, scratch: usize,
-  dst: usize, x: usize, width: i32, headDim: i32, dims: i32, pairing: i32, table: usize,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  x: usize,
+  width: i32,
+  headDim: i32,
+  dims: i32,
+  pairing: i32,
+  table: usize,
 ): void {
-  const rowBytes = <usize>width << 2;
-  const headBytes = <usize>headDim << 2;
-  const turned = <usize>dims << 2;
+  const rowBytes = (<usize>width) << 2;
+  const headBytes = (<usize>headDim) << 2;
+  const turned = (<usize>dims) << 2;
   for (let row = start; row < end; row++) {
     const angles = table + <usize>row * turned;
     for (let head: usize = 0; head < rowBytes; head += headBytes) {
@@ -41,7 +49,7 @@ function turn_neighbours(dst: usize, x: usize, angles: usize, dims: i32): void {
 }
 
 function turn_halves(dst: usize, x: usize, angles: usize, pairs: i32): void {
-  const distance = <usize>pairs << 2;
+  const distance = (<usize>pairs) << 2;
   let i = 0;
   for (; i + 4 <= pairs; i += 4) {
     const first = v128.load(angles + (i << 3));

@@ -37,7 +37,7 @@ export function widen_f16(dst: usize, x: usize, count: i32): void {
   v128.store(dst, f32x4.splat(reinterpret<f32>(0x77800000)), 16);
   const mask = v128.load(dst);
   const factor = v128.load(dst, 16);
-  const ends = x + (<usize>count << 1);
+  const ends = x + ((<usize>count) << 1);
   let largest = i16x8.splat(0);
   let to = dst;
   for (let from = x; from < ends; from += 16) {

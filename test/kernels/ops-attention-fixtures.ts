@@ -1,5 +1,5 @@
 import { floatToHalf, halfToFloat } from '../../src/backends/half.ts';
-import { createBench, floatBits, type Build, type KernelBench, randomFloats } from './ops-fixtures.ts';
+import { type Build, createBench, floatBits, type KernelBench, randomFloats } from './ops-fixtures.ts';
 
 export interface AttentionCase {
   readonly headCount: number;

@@ -173,12 +173,13 @@ test('all 65,536 halves come back exactly through a soft-max over one position',
   }
 });
 
-test('cache sizes that no memory holds saturate', async () => {
+test('sizes that no memory holds saturate', async () => {
   const bench = await simdBench(1);
   assert.is(bench.call('k_cache_bytes', 4096, 2, 128) >>> 0, 4096 * 2 * 128 * 2);
   assert.is(bench.call('v_cache_bytes', 4093, 2, 6) >>> 0, 4096 * 2 * 8 * 2);
   assert.is(bench.call('k_cache_bytes', 2 ** 20, 32, 128) >>> 0, 0xffffffff);
   assert.is(bench.call('v_cache_bytes', 2 ** 24, 128, 256) >>> 0, 0xffffffff);
+  assert.is(bench.call('attention_partial_bytes', 4, 256, 2 ** 24, 1024) >>> 0, 0xffffffff);
 });
 
 test.run();

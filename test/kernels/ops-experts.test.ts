@@ -7,7 +7,13 @@ interface Routing {
   readonly weights: number[];
 }
 
-function topK(bench: KernelBench, logits: ArrayLike<number>, experts: number, slots: number, normalise: boolean): Routing[] {
+function topK(
+  bench: KernelBench,
+  logits: ArrayLike<number>,
+  experts: number,
+  slots: number,
+  normalise: boolean,
+): Routing[] {
   const rows = logits.length / experts;
   const scratch = bench.reserve(bench.constant('TOP_K_EXPERTS') * 4);
   const dst = bench.reserve(rows * slots * 8);

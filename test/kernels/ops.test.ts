@@ -118,7 +118,10 @@ test('add, add_bias and copy are exact, at odd sizes', async () => {
       assert.ok(Number.isNaN(bench.read(dst, count + 1)[count]), 'wrote too far');
       return dst;
     });
-    assert.equal(sum, a.map((value, i) => value + b[i]!));
+    assert.equal(
+      sum,
+      a.map((value, i) => value + b[i]!),
+    );
     const copied = await divided(segments, count, (bench, ranges) => {
       const from = bench.floats(a);
       const dst = bench.reserve(count * 4 + 4);
@@ -137,7 +140,10 @@ test('add, add_bias and copy are exact, at odd sizes', async () => {
     for (const [start, end] of ranges) bench.call('add_bias', start, end, 0, dst, from, vector, width);
     return dst;
   });
-  assert.equal(biased, x.map((value, i) => value + bias[i % width]!));
+  assert.equal(
+    biased,
+    x.map((value, i) => value + bias[i % width]!),
+  );
 });
 
 test('select_rows takes rows in any order, more than once', async () => {
