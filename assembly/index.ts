@@ -22,7 +22,7 @@ export { activation_format, dequantize, dequantize_native, group_bytes, repack }
 export { quantize } from './ops/quantize';
 export { embed, mul_mat } from './ops/mul-mat';
 export { mul_mat_id, plan_bytes, route_plan } from './ops/mul-mat-id';
-export { add, add_bias, copy, select_rows, swiglu } from './ops/elementwise';
+export { add, add_bias, select_rows, swiglu } from './ops/elementwise';
 export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
 export { rms_norm } from './ops/rms-norm';
 export { rope } from './ops/rope';

@@ -61,9 +61,3 @@ export function select_rows(
     memory.copy(dst + <usize>row * rowBytes, x + <usize>load<u32>(rowsPtr + (row << 2)) * rowBytes, rowBytes);
   }
 }
-
-/** dst = src, `count` floats that do not overlap. Item: a segment of 1,024 floats, fewer at the end. */
-export function copy(start: i32, end: i32, scratch: usize, dst: usize, src: usize, count: i32): void {
-  const from = start * SEGMENT;
-  memory.copy(dst + (from << 2), src + (from << 2), (<usize>(min(end * SEGMENT, count) - from)) << 2);
-}

@@ -231,11 +231,13 @@ class Lowering {
       const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale];
       return this.#call('attention', bank, items, 1, args, [q, cache.k, cache.v], [dst]);
     }
-    const partial = this.#buffer(bank, kernels.attention_partial_bytes(rows, headCount, contextLength, headDimV));
+    const partial = this.#buffer(bank, kernels.attention_partial_bytes(rows, headCount, contextLength, headDimV) >>> 0);
     const dst = this.#define(command.dst, bank);
     const items = rows * headCountKv * Math.ceil(contextLength / kernels.ATTENTION_CHUNK.value);
     const args = [partial, q, cache.k, cache.v, positions, sequences, ...shape, scale];
-    this.#call('attention_partial', bank, items, 1, args, [q, cache.k, cache.v], [partial]);
+    // In a long context most items lie behind the row's position and do nothing: take more of them at once.
+    const chunk = Math.max(1, items >> 9);
+    this.#call('attention_partial', bank, items, chunk, args, [q, cache.k, cache.v], [partial]);
     const mergeArgs = [dst, partial, positions, ...shape];
     this.#call('attention_merge', bank, rows * headCount, this.#chunk(rows * headCount), mergeArgs, [partial], [dst]);
   }
@@ -250,7 +252,7 @@ class Lowering {
     const known = this.#values.get(key);
     if (known !== undefined) return known;
     const { width, rows } = activation;
-    const dst = this.#buffer(bank, kernels.activation_bytes(format, width, rows));
+    const dst = this.#buffer(bank, kernels.activation_bytes(format, width, rows) >>> 0);
     this.#values.set(key, dst);
     const items = rows * Math.ceil(width / QUANTIZE_SEGMENT);
     this.#call('quantize', bank, items, this.#chunk(items), [format, dst, x, width, rows], [x], [dst]);
@@ -263,7 +265,7 @@ class Lowering {
     const known = this.#values.get(key);
     if (known !== undefined) return known;
     const x = this.#inBank(routing, bank);
-    const dst = this.#buffer(bank, this.#placement.kernels.plan_bytes(routing.rows, slots, experts));
+    const dst = this.#buffer(bank, this.#placement.kernels.plan_bytes(routing.rows, slots, experts) >>> 0);
     this.#values.set(key, dst);
     this.#call('route_plan', bank, 1, 1, [dst, x, routing.rows, slots, experts], [x], [dst]);
     return dst;
