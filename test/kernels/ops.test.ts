@@ -106,7 +106,7 @@ test('rope: both pairings, partial rotation, in place', async () => {
   }
 });
 
-test('add, add_bias and copy are exact, at odd sizes', async () => {
+test('add and add_bias are exact, at odd sizes', async () => {
   for (const count of [1, 5, 1023, 1024, 1025, 5000]) {
     const a = randomFloats(count, 1);
     const b = randomFloats(count, 2, 100);
