@@ -1,7 +1,14 @@
 /** The one generation loop: prefill, sample, decode, stop. */
 
 import type {
-  BackendInfo, FinalEvent, GenerateEvent, GenerateRequest, LogprobEntry, StopReason, Timings, TokenEvent,
+  BackendInfo,
+  FinalEvent,
+  GenerateEvent,
+  GenerateRequest,
+  LogprobEntry,
+  StopReason,
+  Timings,
+  TokenEvent,
 } from './engine.ts';
 import { AprError } from './errors.ts';
 import type { Backend } from './graph/backend.ts';
@@ -68,7 +75,8 @@ export async function* generateTokens(
         stopReason = 'eos';
         break;
       }
-      const logprob = request.logprobs === undefined ? undefined : logprobEntry(context, logits, token, request.logprobs);
+      const logprob =
+        request.logprobs === undefined ? undefined : logprobEntry(context, logits, token, request.logprobs);
       if (logprob !== undefined) logprobs.push(logprob);
       const index = tokens.push(token) - 1;
       const piece = decoder.push(token);
@@ -204,12 +212,7 @@ function checkPrompt(context: GenerationContext, prompt: readonly number[]): voi
   }
 }
 
-function logprobEntry(
-  context: GenerationContext,
-  logits: Float32Array,
-  token: number,
-  count: number,
-): LogprobEntry {
+function logprobEntry(context: GenerationContext, logits: Float32Array, token: number, count: number): LogprobEntry {
   const { chosen, top } = logprobsOf(logits, token, count);
   const entry = (id: number, logprob: number) => ({
     token_id: id,

@@ -34,7 +34,11 @@ const MAX_THREADS = 256;
  * Loads a model.
  * @throws AprError NOT_FOUND, BAD_FORMAT, UNSUPPORTED, CONTRACT, OUT_OF_MEMORY, BACKEND_UNAVAILABLE, USAGE, ABORTED
  */
-export async function createLocalEngine(platform: Platform, source: string, options: EngineOptions = {}): Promise<Engine> {
+export async function createLocalEngine(
+  platform: Platform,
+  source: string,
+  options: EngineOptions = {},
+): Promise<Engine> {
   const start = performance.now();
   const plan = planBackend(platform, options);
   const bytes = await platform.openSource(source);
@@ -75,7 +79,10 @@ function planBackend(platform: Platform, options: EngineOptions): BackendPlan {
   }
   const shared = options.shared ?? platform.supportsSharedMemory();
   if (shared && !platform.supportsSharedMemory()) {
-    throw new AprError('BACKEND_UNAVAILABLE', 'shared memory was asked for, but this platform has no SharedArrayBuffer');
+    throw new AprError(
+      'BACKEND_UNAVAILABLE',
+      'shared memory was asked for, but this platform has no SharedArrayBuffer',
+    );
   }
   const { threads } = options;
   if (threads !== undefined && (!Number.isInteger(threads) || threads < 1 || threads > MAX_THREADS)) {
@@ -96,7 +103,10 @@ function chooseContextLength(prepared: PreparedModel, asked: number | undefined)
   const trained = prepared.model.hyperparameters.contextLength;
   if (asked === undefined) return Math.min(trained, DEFAULT_CONTEXT);
   if (!Number.isInteger(asked) || asked < 0 || asked > 2 ** 24) {
-    throw new AprError('USAGE', `the context length is ${asked}, expected a whole number from 0 (the file's) to ${2 ** 24}`);
+    throw new AprError(
+      'USAGE',
+      `the context length is ${asked}, expected a whole number from 0 (the file's) to ${2 ** 24}`,
+    );
   }
   return asked === 0 ? trained : asked;
 }

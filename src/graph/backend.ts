@@ -37,11 +37,6 @@ export interface Backend {
    * @returns logits [outputs × vocabulary], a view that the next pass overwrites
    * @throws AprError INFERENCE when a worker failed, ABORTED by the signal; either leaves the rows' cache undefined
    */
-  execute(
-    record: PassRecord,
-    inputs: PassInputs,
-    observer?: PassObserver,
-    signal?: AbortSignal,
-  ): Promise<Float32Array>;
+  execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver, signal?: AbortSignal): Promise<Float32Array>;
   dispose(): Promise<void>;
 }

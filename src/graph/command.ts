@@ -38,7 +38,13 @@ export type Command =
   /** dst[i] = x[outputRows[i]]: the rows whose logits are wanted. */
   | { readonly op: 'selectRows'; readonly dst: Activation; readonly x: Activation }
   /** Each run of `weight.width` values: dst = x / sqrt(mean(x²) + eps) · weight. */
-  | { readonly op: 'rmsNorm'; readonly dst: Activation; readonly x: Activation; readonly weight: Weight; readonly eps: number }
+  | {
+      readonly op: 'rmsNorm';
+      readonly dst: Activation;
+      readonly x: Activation;
+      readonly weight: Weight;
+      readonly eps: number;
+    }
   /** dst = x · weightᵀ. */
   | { readonly op: 'mulMat'; readonly dst: Activation; readonly weight: Weight; readonly x: Activation }
   /** For slot s of each row: dst[row·slots + s] = x[row or row·slots + s] · weight[ids[row, s]]ᵀ. */
@@ -57,13 +63,31 @@ export type Command =
    * Router: dst row = `slots` expert ids (int32) then `slots` weights (f32). Soft-max over all experts, the `slots`
    * largest (ties: the lower id), divided by their sum when `normalise`.
    */
-  | { readonly op: 'topK'; readonly dst: Activation; readonly logits: Activation; readonly slots: number; readonly normalise: boolean }
+  | {
+      readonly op: 'topK';
+      readonly dst: Activation;
+      readonly logits: Activation;
+      readonly slots: number;
+      readonly normalise: boolean;
+    }
   /** dst[row] = Σ over slots, in slot order, of routing weight · x[row·slots + slot]. */
-  | { readonly op: 'combine'; readonly dst: Activation; readonly x: Activation; readonly routing: Activation; readonly slots: number }
+  | {
+      readonly op: 'combine';
+      readonly dst: Activation;
+      readonly x: Activation;
+      readonly routing: Activation;
+      readonly slots: number;
+    }
   | { readonly op: 'add'; readonly dst: Activation; readonly a: Activation; readonly b: Activation }
   | { readonly op: 'addBias'; readonly dst: Activation; readonly x: Activation; readonly bias: Weight }
   /** Rotates each head of x to the row's position. */
-  | { readonly op: 'rope'; readonly dst: Activation; readonly x: Activation; readonly headDim: number; readonly rope: RopeParameters }
+  | {
+      readonly op: 'rope';
+      readonly dst: Activation;
+      readonly x: Activation;
+      readonly headDim: number;
+      readonly rope: RopeParameters;
+    }
   /** Writes k and v as f16 into the layer's cache at the rows' positions. */
   | {
       readonly op: 'storeKv';

@@ -62,7 +62,14 @@ export class Ops {
    * Products with the experts that `routing` names: [rows·slots × weight.rows].
    * `perSlot`: x has a row for each slot; otherwise the slots of a row share it.
    */
-  mulMatId(name: string, weight: Weight, x: Activation, routing: Activation, slots: number, perSlot: boolean): Activation {
+  mulMatId(
+    name: string,
+    weight: Weight,
+    x: Activation,
+    routing: Activation,
+    slots: number,
+    perSlot: boolean,
+  ): Activation {
     const dst = this.#activation(name, weight.rows, routing.rows * slots);
     this.#commands.push({ op: 'mulMatId', dst, weight, x, routing, slots, perSlot });
     return dst;

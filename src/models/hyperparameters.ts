@@ -125,7 +125,11 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
   };
 }
 
-function readRopeScaling(metadata: MetadataReader, key: (suffix: string) => string, contextLength: number): RopeScaling {
+function readRopeScaling(
+  metadata: MetadataReader,
+  key: (suffix: string) => string,
+  contextLength: number,
+): RopeScaling {
   const factor = metadata.float(key('rope.scaling.factor')) ?? metadata.float(key('rope.scale_linear')) ?? 0;
   // A factor without a type means linear scaling, as older files are written.
   const type = metadata.string(key('rope.scaling.type')) ?? 'linear';
@@ -143,7 +147,8 @@ function readRopeScaling(metadata: MetadataReader, key: (suffix: string) => stri
         betaSlow: metadata.float(key('rope.scaling.yarn_beta_slow')) ?? 1,
         extFactor: metadata.float(key('rope.scaling.yarn_ext_factor')) ?? 1,
         attentionFactor:
-          (metadata.float(key('rope.scaling.attn_factor')) ?? 1) * (metadata.float(key('rope.scaling.yarn_attn_factor')) ?? 1),
+          (metadata.float(key('rope.scaling.attn_factor')) ?? 1) *
+          (metadata.float(key('rope.scaling.yarn_attn_factor')) ?? 1),
       };
     default:
       throw new AprError(

@@ -2,7 +2,15 @@
 
 import type { Architecture } from './architecture.ts';
 import {
-  attention, attentionTensors, decoder, decoderTensors, denseFfn, denseFfnTensors, forEachBlock, moeFfn, moeFfnTensors,
+  attention,
+  attentionTensors,
+  decoder,
+  decoderTensors,
+  denseFfn,
+  denseFfnTensors,
+  forEachBlock,
+  moeFfn,
+  moeFfnTensors,
 } from './blocks.ts';
 
 export const llama: Architecture = {

@@ -2,7 +2,13 @@
 
 import type { Architecture } from './architecture.ts';
 import {
-  attention, attentionTensors, decoder, decoderTensors, denseFfn, denseFfnTensors, forEachBlock,
+  attention,
+  attentionTensors,
+  decoder,
+  decoderTensors,
+  denseFfn,
+  denseFfnTensors,
+  forEachBlock,
 } from './blocks.ts';
 
 export const qwen3: Architecture = {

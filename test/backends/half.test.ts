@@ -33,7 +33,10 @@ test('bfloat16 keeps the upper half, rounded to even', () => {
 });
 
 test('roundEven', () => {
-  assert.equal([0.5, 1.5, 2.5, -0.5, -1.5, 2.4, -2.6].map(roundEven).map((v) => v + 0), [0, 2, 2, 0, -2, 2, -3]);
+  assert.equal(
+    [0.5, 1.5, 2.5, -0.5, -1.5, 2.4, -2.6].map(roundEven).map((v) => v + 0),
+    [0, 2, 2, 0, -2, 2, -3],
+  );
 });
 
 test.run();

@@ -31,7 +31,12 @@ export interface PassesOptions {
   readonly bankBytes?: number;
 }
 
-export async function openPasses({ backend: kind, threads = 1, shared = true, bankBytes }: PassesOptions): Promise<Passes> {
+export async function openPasses({
+  backend: kind,
+  threads = 1,
+  shared = true,
+  bankBytes,
+}: PassesOptions): Promise<Passes> {
   const source = await nodePlatform.openSource(DEMO);
   const file = await openModel(source);
   const prepared = await prepareModel(file, createTokenizer(file.metadata), WASM_TYPES);

@@ -62,7 +62,10 @@ test('logits are the same bits for any number of threads, any memory, any number
       expected ??= bits;
       assert.ok(bits.equals(expected), JSON.stringify(variant));
       const { bankCount } = passes.backend as WasmBackend;
-      assert.ok('bankBytes' in variant ? bankCount > 1 : bankCount === 1, `${bankCount} banks: ${JSON.stringify(variant)}`);
+      assert.ok(
+        'bankBytes' in variant ? bankCount > 1 : bankCount === 1,
+        `${bankCount} banks: ${JSON.stringify(variant)}`,
+      );
     } finally {
       await passes.dispose();
     }

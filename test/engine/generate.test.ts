@@ -1,6 +1,13 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { AprError, createEngine, type Engine, type FinalEvent, type GenerateRequest, type TokenEvent } from '../../src/index.ts';
+import {
+  AprError,
+  createEngine,
+  type Engine,
+  type FinalEvent,
+  type GenerateRequest,
+  type TokenEvent,
+} from '../../src/index.ts';
 import { DEMO } from '../repository.ts';
 
 const chat = (content: string): GenerateRequest => ({ messages: [{ role: 'user', content }] });
@@ -46,8 +53,14 @@ for (const [prompt, expected] of [
     const { tokens, final } = await answer(engine, chat(prompt));
     assert.is(final.text, expected);
     assert.is(tokens.map(({ text }) => text).join(''), final.text);
-    assert.equal(tokens.map((token) => token.token_id), final.tokens);
-    assert.equal(tokens.map(({ index }) => index), final.tokens.map((_, i) => i));
+    assert.equal(
+      tokens.map((token) => token.token_id),
+      final.tokens,
+    );
+    assert.equal(
+      tokens.map(({ index }) => index),
+      final.tokens.map((_, i) => i),
+    );
     assert.is(final.stop_reason, 'eos');
     assert.is(final.tokens_generated, final.tokens.length);
     for (const { text } of tokens) assert.not.match(text, /\uFFFD/);
@@ -100,7 +113,10 @@ test('prefill of many tokens equals one at a time, bit by bit', async () => {
   const size = engine.info.vocabularySize;
   for (const length of [1, 2, 5, tokens.length]) {
     const last = await engine.forward(tokens.slice(0, length));
-    assert.equal(Buffer.from(last.buffer).equals(Buffer.from(all.slice((length - 1) * size, length * size).buffer)), true);
+    assert.equal(
+      Buffer.from(last.buffer).equals(Buffer.from(all.slice((length - 1) * size, length * size).buffer)),
+      true,
+    );
   }
 });
 
@@ -160,7 +176,12 @@ test('abort ends within one token, and the engine goes on', async () => {
   let count = 0;
   await rejects(
     (async () => {
-      for await (const _ of engine.generate({ ...chat('Hello'), ignoreEos: true, maxTokens: 300, signal: controller.signal })) {
+      for await (const _ of engine.generate({
+        ...chat('Hello'),
+        ignoreEos: true,
+        maxTokens: 300,
+        signal: controller.signal,
+      })) {
         if (++count === 3) controller.abort();
       }
     })(),
@@ -179,8 +200,13 @@ test('a consumer that walks away frees the engine', async () => {
 });
 
 test('requests of one engine queue up', async () => {
-  const answers = await Promise.all(['What is 2+2?', 'Hello', 'What is 2+2?'].map((prompt) => answer(engine, chat(prompt))));
-  assert.equal(answers.map(({ final }) => final.text), ['2 + 2 = 4', 'Hello! How can I help you today?', '2 + 2 = 4']);
+  const answers = await Promise.all(
+    ['What is 2+2?', 'Hello', 'What is 2+2?'].map((prompt) => answer(engine, chat(prompt))),
+  );
+  assert.equal(
+    answers.map(({ final }) => final.text),
+    ['2 + 2 = 4', 'Hello! How can I help you today?', '2 + 2 = 4'],
+  );
 });
 
 test('token accounting: P prompt tokens and D generated ones are P + D − 1 positions', async () => {

@@ -43,7 +43,8 @@ test('dispose during an answer rejects it', async () => {
   const engine = await createEngine(DEMO, { threads: 2 });
   const request = { ...QUESTION, ignoreEos: true, maxTokens: 400 };
   const running = (async () => {
-    for await (const event of engine.generate(request)) if (event.event === 'token' && event.index === 2) void engine.dispose();
+    for await (const event of engine.generate(request))
+      if (event.event === 'token' && event.index === 2) void engine.dispose();
   })();
   assert.is(await code(running), 'DISPOSED');
 });

@@ -27,7 +27,13 @@ test('linear scaling divides every frequency, factors of the file divide their o
 test('YaRN keeps fast pairs, interpolates slow ones, and raises the magnitude', () => {
   const plain = ropeParameters('halves', 128, 1e6, { type: 'none' });
   const yarn = ropeParameters('halves', 128, 1e6, {
-    type: 'yarn', factor: 4, originalContextLength: 32768, betaFast: 32, betaSlow: 1, extFactor: 1, attentionFactor: 1,
+    type: 'yarn',
+    factor: 4,
+    originalContextLength: 32768,
+    betaFast: 32,
+    betaSlow: 1,
+    extFactor: 1,
+    attentionFactor: 1,
   });
   close(yarn.frequencies[0]!, plain.frequencies[0]!);
   close(yarn.frequencies[63]!, plain.frequencies[63]! / 4);

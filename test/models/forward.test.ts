@@ -22,8 +22,13 @@ function metadata(values: Record<string, string | number>) {
 
 function small(architecture: string, more: Record<string, string | number> = {}): Hyperparameters {
   const keys = {
-    block_count: 2, context_length: 64, embedding_length: 32, feed_forward_length: 48, 'attention.head_count': 4,
-    'attention.head_count_kv': 2, ...more,
+    block_count: 2,
+    context_length: 64,
+    embedding_length: 32,
+    feed_forward_length: 48,
+    'attention.head_count': 4,
+    'attention.head_count_kv': 2,
+    ...more,
   };
   const prefixed = Object.entries(keys).map(([key, value]) => [`${architecture}.${key}`, value]);
   return readHyperparameters(metadata({ 'general.architecture': architecture, ...Object.fromEntries(prefixed) }));
@@ -58,12 +63,16 @@ for (const [name, more] of [
     const record = ops.finish(architecture.forward(ops, model));
     assert.equal([record.logits.width, record.logits.rows], [100, 1]);
     for (const command of record.commands) {
-      if (command.op === 'mulMat' || command.op === 'mulMatId') assert.is(command.x.width, command.weight.width, command.dst.name);
+      if (command.op === 'mulMat' || command.op === 'mulMatId')
+        assert.is(command.x.width, command.weight.width, command.dst.name);
       if (command.op === 'add') assert.is(command.a.width, command.b.width, command.dst.name);
       if (command.op === 'addBias') assert.is(command.bias.width, command.x.width, command.dst.name);
     }
     const unused = [...declared.values()].filter((tensor) => !used.has(tensor.name) && !tensor.setup);
-    assert.equal(unused.map((tensor) => tensor.name), []);
+    assert.equal(
+      unused.map((tensor) => tensor.name),
+      [],
+    );
     const names = record.activations.map((activation) => activation.name);
     assert.is(new Set(names).size, names.length, 'activation names are unique');
   });

@@ -270,7 +270,12 @@ function topK(out: Float32Array, logits: Float32Array, experts: number, slots: n
       .sort((a, b) => b.probability - a.probability || a.id - b.id)
       .slice(0, slots);
     // The smallest normal f16, as llama.cpp bounds it, so that a sum of zeros does not divide.
-    const total = normalise ? Math.max(6.103515625e-5, chosen.reduce((a, b) => a + b.probability, 0)) : 1;
+    const total = normalise
+      ? Math.max(
+          6.103515625e-5,
+          chosen.reduce((a, b) => a + b.probability, 0),
+        )
+      : 1;
     chosen.forEach(({ id, probability }, slot) => {
       ids[row * 2 * slots + slot] = id;
       out[row * 2 * slots + slots + slot] = probability / total;
@@ -278,12 +283,7 @@ function topK(out: Float32Array, logits: Float32Array, experts: number, slots: n
   }
 }
 
-function rope(
-  out: Float32Array,
-  x: Float32Array,
-  command: Command & { op: 'rope' },
-  positions: Int32Array,
-): void {
+function rope(out: Float32Array, x: Float32Array, command: Command & { op: 'rope' }, positions: Int32Array): void {
   const { headDim, rope: parameters } = command;
   const { width } = command.x;
   const pairs = parameters.dims / 2;

@@ -81,10 +81,7 @@ const READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
 function scaleMinimum(view: DataView, offset: number, sub: number): [number, number] {
   const byte = (index: number): number => view.getUint8(offset + index);
   if (sub < 4) return [byte(sub) & 63, byte(sub + 4) & 63];
-  return [
-    (byte(sub + 4) & 15) | ((byte(sub - 4) >> 6) << 4),
-    (byte(sub + 4) >> 4) | ((byte(sub) >> 6) << 4),
-  ];
+  return [(byte(sub + 4) & 15) | ((byte(sub - 4) >> 6) << 4), (byte(sub + 4) >> 4) | ((byte(sub) >> 6) << 4)];
 }
 
 /** Types that {@link dequantize} knows. */
@@ -100,5 +97,6 @@ export function dequantize(
 ): void {
   const read = READERS[type.name];
   if (read === undefined) throw new Error(`no reference reader for ${type.name}`);
-  for (let at = 0, block = offset; at < count; at += type.blockSize, block += type.blockBytes) read(bytes, block, out, at);
+  for (let at = 0, block = offset; at < count; at += type.blockSize, block += type.blockBytes)
+    read(bytes, block, out, at);
 }

@@ -135,7 +135,11 @@ export class WasmBackend implements Backend {
     Atomics.store(this.#control, CONTROL.STATE, 0);
     const sequence = Atomics.load(this.#control, CONTROL.SEQUENCE);
     const runs = pool.run(
-      Array.from({ length: threads }, (_, worker) => ({ kind: 'session' as const, setup: this.#setup(worker), sequence })),
+      Array.from({ length: threads }, (_, worker) => ({
+        kind: 'session' as const,
+        setup: this.#setup(worker),
+        sequence,
+      })),
     );
     const failure = Promise.all(runs).then(
       () => new Promise<never>(() => {}),
@@ -291,4 +295,3 @@ function throwFirst(results: readonly PromiseSettledResult<void>[]): void {
   const failed = results.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw AprError.from(failed.reason, 'LOAD_FAILED');
 }
-

@@ -55,8 +55,7 @@ class Hazards {
   needsBarrier(call: KernelCall): boolean {
     const reads = call.reads.map((buffer) => this.#range(buffer));
     const writes = call.writes.map((buffer) => this.#range(buffer));
-    const conflict =
-      overlap(reads, this.#writes) || overlap(writes, this.#writes) || overlap(writes, this.#reads);
+    const conflict = overlap(reads, this.#writes) || overlap(writes, this.#writes) || overlap(writes, this.#reads);
     if (conflict) {
       this.#reads = [];
       this.#writes = [];

@@ -75,10 +75,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
   const values = probe.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0;
   const sized = measure(options, probe, workers, maxRows, maxOutputs);
   const scratchBytes = align(
-    Math.max(
-      probe.SCRATCH_BYTES.value,
-      probe.attention_scratch_bytes(headDim, headDimV, headCount / headCountKv),
-    ),
+    Math.max(probe.SCRATCH_BYTES.value, probe.attention_scratch_bytes(headDim, headDimV, headCount / headCountKv)),
   );
   const layoutInput = {
     sourceName: file.source.name,
@@ -203,7 +200,10 @@ function placementOf(
     last: 0,
     offset: 0,
   });
-  const caches = layout.caches.map(({ bank, k, v }) => ({ k: fixed(bank, k, keyBytes), v: fixed(bank, v, valueBytes) }));
+  const caches = layout.caches.map(({ bank, k, v }) => ({
+    k: fixed(bank, k, keyBytes),
+    v: fixed(bank, v, valueBytes),
+  }));
   return {
     weight: (weight) => {
       const placed = layout.weights.get(weight.name)!;

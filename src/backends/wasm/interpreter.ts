@@ -28,7 +28,11 @@ export function createInterpreter(
 ): Interpreter {
   const first = banks[0]!;
   const control = new Int32Array(first.memory.buffer, 0, 256);
-  const words = new Int32Array(first.memory.buffer, layout.programPointer, (layout.countersPointer - layout.programPointer) / 4);
+  const words = new Int32Array(
+    first.memory.buffer,
+    layout.programPointer,
+    (layout.countersPointer - layout.programPointer) / 4,
+  );
   const counters = new Int32Array(first.memory.buffer, layout.countersPointer, Math.floor(words.length / CALL_WORDS));
   const functions: WorkKernel[][] = banks.map(({ exports }) => KERNELS.map((name) => exports[name]));
   const bytes = banks.map(({ memory }) => new Uint8Array(memory.buffer));
@@ -46,10 +50,27 @@ export function createInterpreter(
       return;
     }
     functions[bank]![kernel]!(
-      start, end, scratch[bank]!,
-      words[a]!, words[a + 1]!, words[a + 2]!, words[a + 3]!, words[a + 4]!, words[a + 5]!,
-      words[a + 6]!, words[a + 7]!, words[a + 8]!, words[a + 9]!, words[a + 10]!, words[a + 11]!,
-      words[a + 12]!, words[a + 13]!, words[a + 14]!, words[a + 15]!, words[a + 16]!, words[a + 17]!,
+      start,
+      end,
+      scratch[bank]!,
+      words[a]!,
+      words[a + 1]!,
+      words[a + 2]!,
+      words[a + 3]!,
+      words[a + 4]!,
+      words[a + 5]!,
+      words[a + 6]!,
+      words[a + 7]!,
+      words[a + 8]!,
+      words[a + 9]!,
+      words[a + 10]!,
+      words[a + 11]!,
+      words[a + 12]!,
+      words[a + 13]!,
+      words[a + 14]!,
+      words[a + 15]!,
+      words[a + 16]!,
+      words[a + 17]!,
     );
   }
 

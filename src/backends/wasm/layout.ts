@@ -22,7 +22,11 @@ export interface LayoutInput {
   readonly sourceName: string;
   readonly kernels: KernelExports;
   /** Tensors to place, in the order of the model's blocks. */
-  readonly weights: readonly { readonly weight: Weight; readonly info: TensorInfo; readonly layer: number | undefined }[];
+  readonly weights: readonly {
+    readonly weight: Weight;
+    readonly info: TensorInfo;
+    readonly layer: number | undefined;
+  }[];
   readonly blockCount: number;
   /** Bytes of keys and of values of one layer. */
   readonly keyBytes: number;

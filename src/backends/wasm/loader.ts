@@ -44,7 +44,16 @@ export function planJobs(layout: Layout, kernels: KernelExports): LoadJob[] {
   for (const { info, weight, bank, pointer } of layout.weights.values()) {
     const type = info.type.id;
     if (info.shape.length === 1) {
-      jobs.push({ offset: info.offset, byteLength: info.byteLength, type, width: weight.width, rows: 1, bank, pointer, vector: true });
+      jobs.push({
+        offset: info.offset,
+        byteLength: info.byteLength,
+        type,
+        width: weight.width,
+        rows: 1,
+        bank,
+        pointer,
+        vector: true,
+      });
       continue;
     }
     const rowBytes = info.byteLength / (weight.rows * weight.experts);
@@ -86,7 +95,11 @@ export async function runJobs(
     const { exports, memory } = banks[job.bank]!;
     await readInto(new Uint8Array(memory.buffer, stagingPointer, job.byteLength), job.offset);
     if (job.vector) {
-      toFloats(new DataView(memory.buffer, stagingPointer, job.byteLength), job.type, new Float32Array(memory.buffer, job.pointer, job.width));
+      toFloats(
+        new DataView(memory.buffer, stagingPointer, job.byteLength),
+        job.type,
+        new Float32Array(memory.buffer, job.pointer, job.width),
+      );
     } else {
       const groupRows: number = exports.GROUP_ROWS.value;
       const size = groupBytes(exports, job.type, job.width);

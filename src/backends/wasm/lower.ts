@@ -196,7 +196,17 @@ class Lowering {
     const stride = groups * this.#placement.kernels.group_bytes(type, weight.width);
     const items = Math.min(weight.experts, command.routing.rows * slots) * groups;
     const args = [
-      type, dst, weight.rows, pointer, stride, weight.width, weight.rows, input, x.rows, plan, command.perSlot ? 1 : 0,
+      type,
+      dst,
+      weight.rows,
+      pointer,
+      stride,
+      weight.width,
+      weight.rows,
+      input,
+      x.rows,
+      plan,
+      command.perSlot ? 1 : 0,
     ];
     this.#call('mul_mat_id', bank, items, Math.min(groups, this.#chunk(items)), args, [input, plan], [dst]);
   }
@@ -208,8 +218,16 @@ class Lowering {
     const v = this.#inBank(command.v, bank);
     const { headCountKv, headDim, headDimV } = command;
     const args = [
-      k, v, cache.k, cache.v, this.#placement.input('positions', bank), this.#placement.input('sequences', bank),
-      headCountKv, headDim, headDimV, this.#placement.contextLength,
+      k,
+      v,
+      cache.k,
+      cache.v,
+      this.#placement.input('positions', bank),
+      this.#placement.input('sequences', bank),
+      headCountKv,
+      headDim,
+      headDimV,
+      this.#placement.contextLength,
     ];
     this.#call('store_kv', bank, command.k.rows, 1, args, [k, v], [cache.k, cache.v]);
   }

@@ -40,7 +40,10 @@ export interface Bank {
 }
 
 /** One instance of the kernels for each memory. */
-export async function instantiate(module: WebAssembly.Module, memories: readonly WebAssembly.Memory[]): Promise<Bank[]> {
+export async function instantiate(
+  module: WebAssembly.Module,
+  memories: readonly WebAssembly.Memory[],
+): Promise<Bank[]> {
   return Promise.all(
     memories.map(async (memory) => {
       const { exports } = await WebAssembly.instantiate(module, { env: { memory } });

@@ -31,7 +31,12 @@ export const nodePlatform: Platform = {
     try {
       bytes = new Uint8Array(await readFile(url));
     } catch (cause) {
-      throw new AprError('LOAD_FAILED', `the kernel module ${build}.wasm is missing from this installation`, {}, { cause });
+      throw new AprError(
+        'LOAD_FAILED',
+        `the kernel module ${build}.wasm is missing from this installation`,
+        {},
+        { cause },
+      );
     }
     return WebAssembly.compile(bytes);
   },

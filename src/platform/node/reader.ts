@@ -36,7 +36,12 @@ export function openReader(source: SourceLocator, name: string): Reader {
 
 function openFile(path: string, name: string): Reader {
   const failed = (cause: unknown): AprError =>
-    new AprError('IO', `${name}: reading failed: ${cause instanceof Error ? cause.message : String(cause)}`, {}, { cause });
+    new AprError(
+      'IO',
+      `${name}: reading failed: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {},
+      { cause },
+    );
   let fd: number;
   try {
     fd = openSync(path, 'r');
