@@ -6,8 +6,11 @@ import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
 import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
 
-/** From this many tokens on, unpacking a tile of weights pays. */
-const TILE_FROM: i32 = 6;
+/**
+ * From this many tokens on, unpacking a tile of weights pays. Tiles take tokens by fours; a single one that is left over
+ * is quicker alone.
+ */
+const TILE_FROM: i32 = 4;
 
 /**
  * Products of one group of 16 weight rows (`live` of them real) with the activation rows of `list`: pairs of i32,
@@ -22,17 +25,10 @@ export function mul_group(
   const step = segment_stride(format, xRows);
   const results = scratch + TILE_RESULTS;
   store_half_constants(scratch + TILE_HALF);
-  if (count < TILE_FROM) {
-    for (let i = 0; i < count; i++) {
-      const pair = list + (<usize>i << 3);
-      decode_group(type, scratch, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
-      store_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
-    }
-    return;
-  }
+  const tiled = count < TILE_FROM ? 0 : (count & 3) == 1 ? count - 1 : count;
   const segments = (width + SEGMENT - 1) / SEGMENT;
-  for (let first = 0; first < count; first += TOKENS) {
-    const tokens = min(TOKENS, count - first);
+  for (let first = 0; first < tiled; first += TOKENS) {
+    const tokens = min(TOKENS, tiled - first);
     const pairs = list + (<usize>first << 3);
     for (let i = 0; i < tokens; i++) {
       store<u32>(scratch + (i << 2), x + <usize>load<u32>(pairs + (i << 3)) * rowBytes, TILE_TOKENS);
@@ -43,12 +39,17 @@ export function mul_group(
     }
     for (let i = 0; i < tokens; i++) {
       const row = <usize>load<u32>(pairs + (i << 3), 4);
-      store_results(dst + ((row * <usize>dstStride) << 2), results + (i << 6), live);
+      copy_results(dst + ((row * <usize>dstStride) << 2), results + (i << 6), live);
     }
+  }
+  for (let i = tiled; i < count; i++) {
+    const pair = list + (<usize>i << 3);
+    decode_group(type, scratch, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
+    copy_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
   }
 }
 
-function store_results(dst: usize, results: usize, live: i32): void {
+function copy_results(dst: usize, results: usize, live: i32): void {
   if (live == GROUP_ROWS) {
     v128.store(dst, v128.load(results));
     v128.store(dst, v128.load(results, 16), 16);

@@ -4,7 +4,9 @@
  */
 
 import { FORMAT_BF16, FORMAT_F16, FORMAT_F32, FORMAT_Q8_0, FORMAT_Q8_K, SEGMENT } from '../simd/activations';
-import { tile_f32, tile_i16, tile_u7_blocks, tile_u7_super } from '../simd/tile';
+import { tile_f32 } from '../simd/tile-f32';
+import { tile_i16 } from '../simd/tile-i16';
+import { tile_u7_blocks, tile_u7_super } from '../simd/tile-u7';
 import * as floats from './floats';
 import { BF16, F16, F32, GROUP_ROWS, Q4_0, Q4_K, Q5_K, Q6_K, Q8_0 } from './ids';
 import * as q4_0 from './q4-0';
