@@ -16,19 +16,24 @@ import { TILE_BYTES } from './simd/tile';
 
 /** Bytes of scratch that the matrix kernels need for each worker. */
 export const SCRATCH_BYTES: i32 = TILE_BYTES;
-export { GROUP_ROWS } from './quants/ids';
-export { activation_bytes } from './simd/activations';
-export { activation_format, dequantize, dequantize_native, group_bytes, repack } from './quants/types';
-export { quantize } from './ops/quantize';
+export {
+  ATTENTION_ROWS,
+  attention,
+  attention_merge,
+  attention_partial,
+  attention_partial_bytes,
+  attention_scratch_bytes,
+} from './ops/attention';
+export { ATTENTION_CHUNK } from './ops/attention-chunk';
+export { add, add_bias, geglu, scale, select_rows, sigmoid_gate, swiglu } from './ops/elementwise';
+export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
+export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
 export { embed, mul_mat } from './ops/mul-mat';
 export { mul_mat_id, plan_bytes, route_plan } from './ops/mul-mat-id';
-export { add, add_bias, select_rows, swiglu } from './ops/elementwise';
-export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
+export { quantize } from './ops/quantize';
 export { rms_norm } from './ops/rms-norm';
 export { rope } from './ops/rope';
-export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
-export { ATTENTION_CHUNK } from './ops/attention-chunk';
-export {
-  ATTENTION_ROWS, attention, attention_merge, attention_partial, attention_partial_bytes, attention_scratch_bytes,
-} from './ops/attention';
+export { GROUP_ROWS } from './quants/ids';
+export { activation_format, dequantize, dequantize_native, group_bytes, repack } from './quants/types';
+export { activation_bytes } from './simd/activations';
 export { barrier, barrier_abort } from './sync/barrier';

@@ -34,6 +34,7 @@ export function state_bytes(headDimV: i32): usize {
  *   scores, then weights     f32 [queries][ATTENTION_CHUNK]
  *   pointers of the queries  u32 [queries]
  *   positions visible        i32 [queries], of this chunk; 0 or less: none
+ *   first of them            i32 [queries]; 0 or less: the chunk's first
  */
 
 function widened_bytes(headDim: i32, headDimV: i32): usize {
@@ -41,7 +42,7 @@ function widened_bytes(headDim: i32, headDimV: i32): usize {
 }
 
 export function chunk_scratch_bytes(headDim: i32, headDimV: i32, queries: i32): usize {
-  return (widened_bytes(headDim, headDimV) + <usize>queries * (ATTENTION_CHUNK * 4 + 8) + 63) & ~63;
+  return (widened_bytes(headDim, headDimV) + <usize>queries * (ATTENTION_CHUNK * 4 + 12) + 63) & ~63;
 }
 
 function scores_at(scratch: usize, headDim: i32, headDimV: i32): usize {
@@ -58,6 +59,11 @@ export function counts_at(scratch: usize, headDim: i32, headDimV: i32, queries: 
   return queries_at(scratch, headDim, headDimV, queries) + ((<usize>queries) << 2);
 }
 
+/** Where the first visible positions of the queries are to be written. */
+export function starts_at(scratch: usize, headDim: i32, headDimV: i32, queries: i32): usize {
+  return counts_at(scratch, headDim, headDimV, queries) + ((<usize>queries) << 2);
+}
+
 /** Writes the state of every query that sees a position of the chunk; `keys` and `vectors` are the chunk's. */
 export function chunk_states(
   states: usize,
@@ -71,6 +77,7 @@ export function chunk_states(
   scale: f32,
 ): void {
   const counts = counts_at(scratch, headDim, headDimV, queries);
+  const starts = starts_at(scratch, headDim, headDimV, queries);
   const scores = scores_at(scratch, headDim, headDimV);
   const visible = largest_count(counts, 0, queries);
   for (let at = 0; at < visible; at += BATCH) {
@@ -82,7 +89,8 @@ export function chunk_states(
   for (let i = 0; i < queries; i++) {
     const count = load<i32>(counts + (i << 2));
     const weights = scores + i * (ATTENTION_CHUNK * 4);
-    if (count > 0) soft_max(states + <usize>i * stateStride, weights, count, padded(headDimV));
+    const first = load<i32>(starts + (i << 2));
+    if (count > 0) soft_max(states + <usize>i * stateStride, weights, first, count, padded(headDimV));
   }
   for (let at = 0; at < visible; at += BATCH) {
     const positions = min(BATCH, visible - at);
@@ -147,8 +155,12 @@ function batch_scores(
   }
 }
 
-/** Scores to weights e^(s − m), in place; sets m and l of the state and clears its values. */
-function soft_max(state: usize, scores: usize, count: i32, width: i32): void {
+/**
+ * Scores to weights e^(s − m), in place, 0 for those before `first` and from `count` on; sets m and l of the state and
+ * clears its values.
+ */
+function soft_max(state: usize, scores: usize, first: i32, count: i32, width: i32): void {
+  for (let i = 0; i < first; i++) store<f32>(scores + (i << 2), -Infinity);
   const ends = scores + ((<usize>padded(count)) << 2);
   for (let at = scores + ((<usize>count) << 2); at < ends; at += 4) store<f32>(at, -Infinity);
   let high = v128.load(scores);

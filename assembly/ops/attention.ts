@@ -7,7 +7,8 @@
  *
  * `attention` is for many rows; `attention_partial` and `attention_merge` divide few rows by positions too. Both ways
  * give the same bits: see attention-chunk.ts. positions and sequences are i32, one a row, positions below `context`;
- * headCount is a multiple of headCountKv; scale is the factor on q · k.
+ * headCount is a multiple of headCountKv; scale is the factor on q · k; `window` > 0 lets a row see only so many positions,
+ * its own included.
  */
 
 import {
@@ -18,6 +19,7 @@ import {
   finish_state,
   merge_state,
   queries_at,
+  starts_at,
   state_bytes,
 } from './attention-chunk';
 import { keys_of, padded, saturated, values_of } from './kv-cache';
@@ -41,6 +43,21 @@ export function attention_partial_bytes(rows: i32, headCount: i32, context: i32,
 
 function chunks_of(positions: i32): i32 {
   return (positions + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK;
+}
+
+/** The first position that a row sees: `window` positions up to its own, or all of them when it is 0. */
+function first_position(position: i32, window: i32): i32 {
+  return window == 0 ? 0 : max(0, position + 1 - window);
+}
+
+function first_chunk(position: i32, window: i32): i32 {
+  return first_position(position, window) / ATTENTION_CHUNK;
+}
+
+/** How many positions of the chunk, from its first one, end at the last one that the row sees; 0 or less: it sees none. */
+function visible_count(position: i32, window: i32, chunk: i32): i32 {
+  if (chunk < first_chunk(position, window)) return 0;
+  return min(position + 1 - chunk * ATTENTION_CHUNK, ATTENTION_CHUNK);
 }
 
 /** Keys of one chunk of a head, by their pointer and the chunk's number; the same for values with the padded width. */
@@ -69,6 +86,7 @@ export function attention(
   headDimV: i32,
   context: i32,
   scaleBits: i32,
+  window: i32,
 ): void {
   const blocks = (rows + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
   for (let item = start; item < end; item++) {
@@ -97,6 +115,7 @@ export function attention(
         headDim,
         headDimV,
         reinterpret<f32>(scaleBits),
+        window,
       );
       row = next;
     }
@@ -119,28 +138,34 @@ function attend(
   headDim: i32,
   headDimV: i32,
   scale: f32,
+  window: i32,
 ): void {
   const queries = (last - first) * group;
   const pointers = queries_at(scratch, headDim, headDimV, queries);
   const counts = counts_at(scratch, headDim, headDimV, queries);
+  const starts = starts_at(scratch, headDim, headDimV, queries);
   const stateBytes = state_bytes(headDimV);
   const states = scratch + chunk_scratch_bytes(headDim, headDimV, queries);
   const next = states + <usize>queries * stateBytes;
   let visible = 0;
+  let begin = i32.MAX_VALUE;
   for (let row = first; row < last; row++) {
-    visible = max(visible, load<i32>(positions + (row << 2)) + 1);
+    const position = load<i32>(positions + (row << 2));
+    visible = max(visible, position + 1);
+    begin = min(begin, first_chunk(position, window));
     for (let g = 0; g < group; g++) {
       const query = q + (((<usize>row * headCount + kvHead * group + g) * headDim) << 2);
       store<u32>(pointers + (((row - first) * group + g) << 2), <u32>query);
     }
   }
-  for (let chunk = 0; chunk * ATTENTION_CHUNK < visible; chunk++) {
+  for (let chunk = begin; chunk * ATTENTION_CHUNK < visible; chunk++) {
     for (let i = 0; i < queries; i++) {
-      const seen = load<i32>(positions + ((first + i / group) << 2)) + 1 - chunk * ATTENTION_CHUNK;
-      store<i32>(counts + (i << 2), min(seen, ATTENTION_CHUNK));
+      const position = load<i32>(positions + ((first + i / group) << 2));
+      store<i32>(counts + (i << 2), visible_count(position, window, chunk));
+      store<i32>(starts + (i << 2), first_position(position, window) - chunk * ATTENTION_CHUNK);
     }
     chunk_states(
-      chunk == 0 ? states : next,
+      next,
       stateBytes,
       scratch,
       queries,
@@ -150,10 +175,13 @@ function attend(
       headDimV,
       scale,
     );
-    if (chunk == 0) continue;
     for (let i = 0; i < queries; i++) {
+      if (load<i32>(counts + (i << 2)) <= 0) continue;
       const at = <usize>i * stateBytes;
-      if (load<i32>(counts + (i << 2)) > 0) merge_state(states + at, next + at, headDimV);
+      const position = load<i32>(positions + ((first + i / group) << 2));
+      // The state of the first chunk that a row sees is taken as it is.
+      if (chunk == first_chunk(position, window)) memory.copy(states + at, next + at, stateBytes);
+      else merge_state(states + at, next + at, headDimV);
     }
   }
   for (let i = 0; i < queries; i++) {
@@ -183,23 +211,28 @@ export function attention_partial(
   headDimV: i32,
   context: i32,
   scaleBits: i32,
+  window: i32,
 ): void {
   const chunks = chunks_of(context);
   const group = headCount / headCountKv;
   const stateBytes = state_bytes(headDimV);
   const pointers = queries_at(scratch, headDim, headDimV, group);
   const counts = counts_at(scratch, headDim, headDimV, group);
+  const starts = starts_at(scratch, headDim, headDimV, group);
   for (let item = start; item < end; item++) {
     const chunk = item % chunks;
     const kvHead = (item / chunks) % headCountKv;
     const row = item / chunks / headCountKv;
-    const seen = load<i32>(positions + (row << 2)) + 1 - chunk * ATTENTION_CHUNK;
+    const position = load<i32>(positions + (row << 2));
+    const seen = visible_count(position, window, chunk);
     if (seen <= 0) continue;
+    const first = first_position(position, window) - chunk * ATTENTION_CHUNK;
     const sequence = load<u32>(sequences + (row << 2));
     const head = <usize>row * headCount + kvHead * group;
     for (let g = 0; g < group; g++) {
       store<u32>(pointers + (g << 2), <u32>(q + (((head + g) * headDim) << 2)));
-      store<i32>(counts + (g << 2), min(seen, ATTENTION_CHUNK));
+      store<i32>(counts + (g << 2), seen);
+      store<i32>(starts + (g << 2), first);
     }
     const keys = keys_of(kCache, sequence, kvHead, headCountKv, headDim, context);
     const vectors = values_of(vCache, sequence, kvHead, headCountKv, headDimV, context);
@@ -231,14 +264,17 @@ export function attention_merge(
   headDim: i32,
   headDimV: i32,
   context: i32,
+  window: i32,
 ): void {
   const stateBytes = state_bytes(headDimV);
   const bytes = <usize>chunks_of(context) * stateBytes;
   for (let item = start; item < end; item++) {
-    const chunks = chunks_of(load<i32>(positions + ((item / headCount) << 2)) + 1);
-    let next = partial + <usize>item * bytes;
+    const position = load<i32>(positions + ((item / headCount) << 2));
+    const chunks = chunks_of(position + 1);
+    const first = first_chunk(position, window);
+    let next = partial + <usize>item * bytes + <usize>first * stateBytes;
     memory.copy(scratch, next, stateBytes);
-    for (let chunk = 1; chunk < chunks; chunk++) {
+    for (let chunk = first + 1; chunk < chunks; chunk++) {
       next += stateBytes;
       merge_state(scratch, next, headDimV);
     }

@@ -1,6 +1,6 @@
 /** Operations whose values do not meet each other. */
 
-import { exp4 } from '../simd/exp';
+import { exp1, exp4 } from '../simd/exp';
 
 /** Floats of an item of `add` and `copy`. */
 const SEGMENT: i32 = 1024;
@@ -44,6 +44,50 @@ export function swiglu(start: i32, end: i32, scratch: usize, dst: usize, gate: u
 
 function gated(gate: v128, up: v128): v128 {
   return f32x4.mul(f32x4.div(gate, f32x4.add(f32x4.splat(1), exp4(f32x4.neg(gate)))), up);
+}
+
+/** dst = gelu(gate) · up, with gelu(g) = g / (1 + e^(−2u)), u = √(2/π) · (g + 0.044715 g³). Items as of {@link swiglu}. */
+export function geglu(start: i32, end: i32, scratch: usize, dst: usize, gate: usize, up: usize, count: i32): void {
+  const last = min(end * SWIGLU_SEGMENT, count);
+  let i = start * SWIGLU_SEGMENT;
+  for (; i + 4 <= last; i += 4) {
+    v128.store(dst + (i << 2), gelu_gated(v128.load(gate + (i << 2)), v128.load(up + (i << 2))));
+  }
+  for (; i < last; i++) {
+    const value = gelu_gated(v128.load32_zero(gate + (i << 2)), v128.load32_zero(up + (i << 2)));
+    store<f32>(dst + (i << 2), f32x4.extract_lane(value, 0));
+  }
+}
+
+function gelu_gated(gate: v128, up: v128): v128 {
+  const square = f32x4.mul(gate, gate);
+  const inner = f32x4.add(f32x4.splat(1), f32x4.mul(f32x4.splat(0.044715), square));
+  const u = f32x4.mul(f32x4.mul(f32x4.splat(-1.5957691216057308), gate), inner);
+  return f32x4.mul(f32x4.div(gate, f32x4.add(f32x4.splat(1), exp4(u))), up);
+}
+
+/** dst = factor · x, `count` floats. Item: a segment of 1,024 floats, fewer at the end. */
+export function scale(start: i32, end: i32, scratch: usize, dst: usize, x: usize, count: i32, factorBits: i32): void {
+  const factor = reinterpret<f32>(factorBits);
+  const last = min(end * SEGMENT, count);
+  for (let i = start * SEGMENT; i < last; i++) store<f32>(dst + (i << 2), load<f32>(x + (i << 2)) * factor);
+}
+
+/** dst row = x row / (1 + e^(−gate[row])). Item: a row. */
+export function sigmoid_gate(
+  start: i32,
+  end: i32,
+  scratch: usize,
+  dst: usize,
+  x: usize,
+  gate: usize,
+  width: i32,
+): void {
+  for (let row = start; row < end; row++) {
+    const factor = <f32>1 / (<f32>1 + exp1(-load<f32>(gate + (row << 2))));
+    const at = <usize>row * width;
+    for (let i = 0; i < width; i++) store<f32>(dst + ((at + i) << 2), load<f32>(x + ((at + i) << 2)) * factor);
+  }
 }
 
 /** dst row i = x row rows[i], rows of `width` floats, `rowsPtr` an i32 each. Item: a row of dst. */

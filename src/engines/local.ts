@@ -26,8 +26,6 @@ import type { Platform } from '../platform/platform.ts';
 import { createTokenizer, type Tokenizer } from '../tokenizer/index.ts';
 import { type PreparedModel, prepareModel } from './model.ts';
 
-/** KV cache positions when nobody says how many and the file allows more. */
-const DEFAULT_CONTEXT = 4096;
 const MAX_THREADS = 256;
 
 /**
@@ -45,8 +43,9 @@ export async function createLocalEngine(
   try {
     const file = await openModel(bytes);
     const tokenizer = createTokenizer(file.metadata);
-    const prepared = await prepareModel(file, tokenizer, plan.name === 'reference' ? REFERENCE_TYPES : WASM_TYPES);
-    const contextLength = chooseContextLength(prepared, options.contextLength);
+    const types = plan.name === 'reference' ? REFERENCE_TYPES : WASM_TYPES;
+    const prepared = await prepareModel(file, tokenizer, types, options.contextLength);
+    const { contextLength } = prepared.model;
     const record = recorder(prepared);
     const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options });
     const context = { backend, tokenizer, contextLength, record };
@@ -99,18 +98,6 @@ function planBackend(platform: Platform, options: EngineOptions): BackendPlan {
   };
 }
 
-function chooseContextLength(prepared: PreparedModel, asked: number | undefined): number {
-  const trained = prepared.model.hyperparameters.contextLength;
-  if (asked === undefined) return Math.min(trained, DEFAULT_CONTEXT);
-  if (!Number.isInteger(asked) || asked < 0 || asked > 2 ** 24) {
-    throw new AprError(
-      'USAGE',
-      `the context length is ${asked}, expected a whole number from 0 (the file's) to ${2 ** 24}`,
-    );
-  }
-  return asked === 0 ? trained : asked;
-}
-
 /** Records passes of the prepared model, and keeps the records of the shapes met last. */
 function recorder(prepared: PreparedModel): (rows: number, outputs: number) => PassRecord {
   const records = new Map<string, PassRecord>();
@@ -137,7 +124,7 @@ interface BackendInput {
 
 async function startBackend(platform: Platform, plan: BackendPlan, input: BackendInput): Promise<Backend> {
   const { file, prepared, contextLength, record, options } = input;
-  const { hyperparameters, rope } = prepared.model;
+  const { hyperparameters, ropes } = prepared.model;
   const totalBytes = prepared.weights.reduce((sum, { name }) => sum + file.tensors.get(name)!.byteLength, 0);
   const onLoaded =
     options.onProgress === undefined
@@ -157,7 +144,7 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     file,
     weights: prepared.weights,
     hyperparameters,
-    rope,
+    ropes,
     contextLength,
     record,
     kernel: plan.kernel,

@@ -4,11 +4,16 @@ import { assertBounds, assertContract } from '../contract/index.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile, TensorInfo } from '../formats/model-file.ts';
 import type { Weight } from '../graph/command.ts';
-import { ropeParameters } from '../graph/rope.ts';
 import type { Architecture, ExpectedTensor, Model } from '../models/architecture.ts';
-import { type Hyperparameters, readHyperparameters } from '../models/hyperparameters.ts';
+import { readHyperparameters } from '../models/hyperparameters.ts';
 import { architectureOf } from '../models/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+
+/** KV cache positions when nobody says how many and the file allows more. */
+const DEFAULT_CONTEXT = 4096;
+const MAX_CONTEXT = 2 ** 24;
+/** Kernels take the rows of a matrix in groups of this many. */
+const ROW_ALIGNMENT = 16;
 
 export interface PreparedModel {
   readonly architecture: Architecture;
@@ -25,6 +30,7 @@ export async function prepareModel(
   file: ModelFile,
   tokenizer: Tokenizer,
   supportedTypes: ReadonlySet<string>,
+  askedContextLength?: number,
 ): Promise<PreparedModel> {
   const hyperparameters = readHyperparameters(file.metadata);
   const architecture = architectureOf(hyperparameters.architecture, file.source.name);
@@ -41,17 +47,25 @@ export async function prepareModel(
   });
   const present = expected.filter(({ name }) => (file.tensors.get(name)?.byteLength ?? 0) > 0);
   const handles = new Map(present.map((tensor) => [tensor.name, handleOf(tensor)]));
-  const factors = await readVector(file, 'rope_freqs.weight');
-  const { ropeDims, ropeFreqBase, ropeScaling } = hyperparameters;
+  const vectors = new Map<string, Float32Array>();
+  for (const { name } of present.filter(({ setup }) => setup)) vectors.set(name, await readVector(file, name));
+  const contextLength = chooseContextLength(hyperparameters.contextLength, askedContextLength);
+  const weight = (name: string): Weight => {
+    const handle = handles.get(name);
+    if (handle === undefined) throw new AprError('CONTRACT', `${file.source.name}: tensor ${name} is missing`);
+    return handle;
+  };
   const model: Model = {
     hyperparameters,
-    rope: ropeParameters(architecture.ropePairing, ropeDims, ropeFreqBase, ropeScaling, factors),
-    weight: (name) => {
-      const handle = handles.get(name);
-      if (handle === undefined) throw new AprError('CONTRACT', `${file.source.name}: tensor ${name} is missing`);
-      return handle;
-    },
+    contextLength,
+    ropes: architecture.ropes(hyperparameters, vectors, contextLength),
+    weight,
     optional: (name) => handles.get(name),
+    rows: (name, firstRow, rows) => {
+      if (firstRow % ROW_ALIGNMENT === 0) return { ...weight(name), firstRow, rows };
+      const message = `${file.source.name}: tensor ${name} is cut at row ${firstRow}, expected a multiple of ${ROW_ALIGNMENT}`;
+      throw new AprError('UNSUPPORTED', message, { tensor: name, found: firstRow });
+    },
   };
   const weights = present.filter((tensor) => !tensor.setup).map(({ name }) => handles.get(name) as Weight);
   return { architecture, model, weights };
@@ -59,13 +73,21 @@ export async function prepareModel(
 
 function handleOf({ name, shape }: ExpectedTensor): Weight {
   const [width = 1, rows = 1, experts = 1] = shape;
-  return { kind: 'weight', name, width, rows, experts };
+  return { kind: 'weight', name, width, rows, experts, firstRow: 0 };
 }
 
-/** An f32 vector of the file, undefined when the file has none of that name. */
-async function readVector(file: ModelFile, name: string): Promise<Float32Array | undefined> {
-  const info: TensorInfo | undefined = file.tensors.get(name);
-  if (info === undefined) return undefined;
+function chooseContextLength(trained: number, asked: number | undefined): number {
+  if (asked === undefined) return Math.min(trained, DEFAULT_CONTEXT);
+  if (!Number.isInteger(asked) || asked < 0 || asked > MAX_CONTEXT) {
+    const message = `the context length is ${asked}, expected a whole number from 0 (the file's) to ${MAX_CONTEXT}`;
+    throw new AprError('USAGE', message);
+  }
+  return asked === 0 ? trained : asked;
+}
+
+/** An f32 vector of the file. */
+async function readVector(file: ModelFile, name: string): Promise<Float32Array> {
+  const info = file.tensors.get(name) as TensorInfo;
   if (info.type.name !== 'F32') {
     const message = `${file.source.name}: tensor ${name} is ${info.type.name}, expected F32`;
     throw new AprError('UNSUPPORTED', message, { tensor: name, found: info.type.name });
@@ -74,5 +96,3 @@ async function readVector(file: ModelFile, name: string): Promise<Float32Array |
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Float32Array.from({ length: info.byteLength / 4 }, (_, i) => view.getFloat32(i * 4, true));
 }
-
-export type { Hyperparameters };

@@ -15,6 +15,8 @@ export interface Weight {
   readonly rows: number;
   /** Matrices of that shape, one an expert; 1 for a plain matrix. */
   readonly experts: number;
+  /** First row, for a handle to some rows of a matrix that the file stores in one piece; 0 otherwise. */
+  readonly firstRow: number;
 }
 
 /** An f32 activation of one pass, `rows` × `width`, or int32 where `ids` is set. */
@@ -109,9 +111,17 @@ export type Command =
       readonly headDim: number;
       readonly headDimV: number;
       readonly scale: number;
+      /** How many positions a row sees, itself included; 0 for all. */
+      readonly window: number;
     }
   /** dst = silu(gate) · up. */
-  | { readonly op: 'swiglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation };
+  | { readonly op: 'swiglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation }
+  /** dst = gelu(gate) · up, with the tanh form of GELU (Hendrycks and Gimpel 2016). */
+  | { readonly op: 'geglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation }
+  /** dst = factor · x. */
+  | { readonly op: 'scale'; readonly dst: Activation; readonly x: Activation; readonly factor: number }
+  /** dst row = x row · sigmoid(gate row), gate one value a row. */
+  | { readonly op: 'sigmoidGate'; readonly dst: Activation; readonly x: Activation; readonly gate: Activation };
 
 /** A whole pass over `rows` tokens that ends in logits for `outputs` of them. */
 export interface PassRecord {
@@ -134,6 +144,7 @@ export function inputsOf(command: Command): Activation[] {
     case 'mulMat':
     case 'addBias':
     case 'rope':
+    case 'scale':
       return [command.x];
     case 'mulMatId':
     case 'combine':
@@ -147,6 +158,9 @@ export function inputsOf(command: Command): Activation[] {
     case 'attention':
       return [command.q];
     case 'swiglu':
+    case 'geglu':
       return [command.gate, command.up];
+    case 'sigmoidGate':
+      return [command.x, command.gate];
   }
 }

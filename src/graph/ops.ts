@@ -12,6 +12,8 @@ export interface AttentionShape {
   readonly headDimV: number;
   /** Factor on q · k. */
   readonly scale: number;
+  /** How many positions a row sees, itself included; 0 for all. */
+  readonly window?: number;
 }
 
 export class Ops {
@@ -116,7 +118,7 @@ export class Ops {
     const { headCountKv, headDim, headDimV } = shape;
     this.#commands.push({ op: 'storeKv', k, v, layer, headCountKv, headDim, headDimV });
     const dst = this.#activation(name, shape.headCount * shape.headDimV, q.rows);
-    this.#commands.push({ op: 'attention', dst, q, layer, ...shape });
+    this.#commands.push({ op: 'attention', dst, q, layer, window: 0, ...shape });
     return dst;
   }
 
@@ -124,6 +126,26 @@ export class Ops {
   swiglu(name: string, gate: Activation, up: Activation): Activation {
     const dst = this.#activation(name, gate.width, gate.rows);
     this.#commands.push({ op: 'swiglu', dst, gate, up });
+    return dst;
+  }
+
+  /** gelu(gate) · up. */
+  geglu(name: string, gate: Activation, up: Activation): Activation {
+    const dst = this.#activation(name, gate.width, gate.rows);
+    this.#commands.push({ op: 'geglu', dst, gate, up });
+    return dst;
+  }
+
+  scale(name: string, x: Activation, factor: number): Activation {
+    const dst = this.#activation(name, x.width, x.rows);
+    this.#commands.push({ op: 'scale', dst, x, factor });
+    return dst;
+  }
+
+  /** Each row of x times the sigmoid of its gate, [rows × 1]. */
+  sigmoidGate(name: string, x: Activation, gate: Activation): Activation {
+    const dst = this.#activation(name, x.width, x.rows);
+    this.#commands.push({ op: 'sigmoidGate', dst, x, gate });
     return dst;
   }
 

@@ -21,9 +21,17 @@ export interface ExpectedTensor {
 /** A model whose file passed the contract: hyperparameters, and handles to the tensors that are present. */
 export interface Model {
   readonly hyperparameters: Hyperparameters;
-  readonly rope: RopeParameters;
+  /** Positions of the KV cache. */
+  readonly contextLength: number;
+  /** What the architecture's `ropes` returned. */
+  readonly ropes: readonly RopeParameters[];
   /** Handle of a tensor that the contract guarantees. */
   weight(name: string): Weight;
+  /**
+   * Handle of `count` rows of a matrix from row `first` on, for files that store several matrices in one.
+   * @throws AprError UNSUPPORTED when the rows do not begin where kernels can
+   */
+  rows(name: string, first: number, count: number): Weight;
   /** Handle of an optional tensor, undefined when the file lacks it. */
   optional(name: string): Weight | undefined;
 }
@@ -31,9 +39,17 @@ export interface Model {
 export interface Architecture {
   /** As `general.architecture` spells it. */
   readonly name: string;
-  readonly ropePairing: RopeParameters['pairing'];
   /** Every tensor that a file with these hyperparameters has or may have, and no other. */
   tensors(hyperparameters: Hyperparameters): ExpectedTensor[];
+  /**
+   * Rotations of queries and keys; most architectures have one.
+   * `vectors` holds the tensors that are marked `setup`, as far as the file has them.
+   */
+  ropes(
+    hyperparameters: Hyperparameters,
+    vectors: ReadonlyMap<string, Float32Array>,
+    contextLength: number,
+  ): readonly RopeParameters[];
   /** Records the whole pass and returns the logits. */
   forward(ops: Ops, model: Model): Activation;
 }

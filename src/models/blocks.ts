@@ -2,8 +2,16 @@
 
 import type { Activation } from '../graph/command.ts';
 import type { Ops } from '../graph/ops.ts';
-import type { ExpectedTensor, Model } from './architecture.ts';
+import { type RopeParameters, ropeParameters } from '../graph/rope.ts';
+import type { Architecture, ExpectedTensor, Model } from './architecture.ts';
 import type { Hyperparameters } from './hyperparameters.ts';
+
+/** The one rotation of an architecture that turns all heads alike, with the divisors of `rope_freqs.weight` if any. */
+export function rotation(pairing: RopeParameters['pairing']): Architecture['ropes'] {
+  return ({ ropeDims, ropeFreqBase, ropeScaling }, vectors) => [
+    ropeParameters(pairing, ropeDims, ropeFreqBase, ropeScaling, vectors.get('rope_freqs.weight')),
+  ];
+}
 
 /** Records embedding, every block, the final norm and the head. */
 export function decoder(ops: Ops, model: Model, block: (x: Activation, prefix: string) => Activation): Activation {
@@ -23,6 +31,7 @@ export function decoder(ops: Ops, model: Model, block: (x: Activation, prefix: s
 
 /** Attention with its norm and residual. Biases and Q/K norms take part where the file has them. */
 export function attention(ops: Ops, model: Model, input: Activation, prefix: string): Activation {
+  const [rope] = model.ropes as [RopeParameters];
   const { headCount, headCountKv, headDim, headDimV, rmsEps, attentionScale } = model.hyperparameters;
   const project = (name: string, x: Activation): Activation => {
     const product = ops.mulMat(`attn_${name}`, model.weight(`${prefix}.attn_${name}.weight`), x);
@@ -31,7 +40,7 @@ export function attention(ops: Ops, model: Model, input: Activation, prefix: str
   const rotate = (name: string, x: Activation): Activation => {
     const norm = model.optional(`${prefix}.attn_${name}_norm.weight`); // [headDim], shared by all heads
     const normed = norm === undefined ? x : ops.rmsNorm(`attn_${name}_norm`, x, norm, rmsEps);
-    return ops.rope(`attn_${name}_rope`, normed, headDim, model.rope);
+    return ops.rope(`attn_${name}_rope`, normed, headDim, rope);
   };
   const x = ops.rmsNorm('attn_norm', input, model.weight(`${prefix}.attn_norm.weight`), rmsEps);
   const q = rotate('q', project('q', x)); // [rows, headCount · headDim]

@@ -11,11 +11,12 @@ import {
   forEachBlock,
   moeFfn,
   moeFfnTensors,
+  rotation,
 } from './blocks.ts';
 
 export const llama: Architecture = {
   name: 'llama',
-  ropePairing: 'interleaved',
+  ropes: rotation('interleaved'),
   tensors: (hp) => [
     ...decoderTensors(hp),
     // Llama 3.1 and later: divisors of the RoPE frequencies.

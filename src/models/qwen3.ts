@@ -9,11 +9,12 @@ import {
   denseFfn,
   denseFfnTensors,
   forEachBlock,
+  rotation,
 } from './blocks.ts';
 
 export const qwen3: Architecture = {
   name: 'qwen3',
-  ropePairing: 'halves',
+  ropes: rotation('halves'),
   tensors: (hp) => [
     ...decoderTensors(hp),
     ...forEachBlock(hp, (prefix) => [

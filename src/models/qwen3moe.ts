@@ -1,11 +1,20 @@
 /** Qwen3 with a mixture of experts in every layer, such as Qwen3-Coder-30B-A3B. */
 
 import type { Architecture } from './architecture.ts';
-import { attention, attentionTensors, decoder, decoderTensors, forEachBlock, moeFfn, moeFfnTensors } from './blocks.ts';
+import {
+  attention,
+  attentionTensors,
+  decoder,
+  decoderTensors,
+  forEachBlock,
+  moeFfn,
+  moeFfnTensors,
+  rotation,
+} from './blocks.ts';
 
 export const qwen3moe: Architecture = {
   name: 'qwen3moe',
-  ropePairing: 'halves',
+  ropes: rotation('halves'),
   tensors: (hp) => [
     ...decoderTensors(hp),
     ...forEachBlock(hp, (prefix) => [

@@ -40,7 +40,7 @@ export async function openPasses({
   const source = await nodePlatform.openSource(DEMO);
   const file = await openModel(source);
   const prepared = await prepareModel(file, createTokenizer(file.metadata), WASM_TYPES);
-  const { hyperparameters: hp, rope } = prepared.model;
+  const { hyperparameters: hp, ropes } = prepared.model;
   const records = new Map<string, PassRecord>();
   const record = (rows: number, outputs: number): PassRecord => {
     const key = `${rows}/${outputs}`;
@@ -64,7 +64,7 @@ export async function openPasses({
           file,
           weights: prepared.weights,
           hyperparameters: hp,
-          rope,
+          ropes,
           contextLength,
           record,
           kernel: 'simd',

@@ -3,7 +3,6 @@ import * as assert from 'uvu/assert';
 import { AprError } from '../../src/errors.ts';
 import type { Weight } from '../../src/graph/command.ts';
 import { Ops } from '../../src/graph/ops.ts';
-import { ropeParameters } from '../../src/graph/rope.ts';
 import { type Hyperparameters, normaliseArchitecture, readHyperparameters } from '../../src/models/hyperparameters.ts';
 import { architectureOf } from '../../src/models/index.ts';
 
@@ -51,12 +50,18 @@ for (const [name, more] of [
       if (tensor === undefined) return undefined;
       used.add(tensorName);
       const [width = 1, rows = 1, experts = 1] = tensor.shape;
-      return { kind: 'weight', name: tensorName, width, rows, experts };
+      return { kind: 'weight', name: tensorName, width, rows, experts, firstRow: 0 };
     };
     const model = {
       hyperparameters,
-      rope: ropeParameters(architecture.ropePairing, hyperparameters.ropeDims, 1e4, { type: 'none' }),
+      contextLength: 64,
+      ropes: architecture.ropes(hyperparameters, new Map(), 64),
       weight: (tensorName: string) => optional(tensorName) as Weight,
+      rows: (tensorName: string, firstRow: number, rows: number) => ({
+        ...(optional(tensorName) as Weight),
+        firstRow,
+        rows,
+      }),
       optional,
     };
     const ops = new Ops(5, 1);

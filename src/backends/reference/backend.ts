@@ -167,6 +167,30 @@ class ReferenceBackend implements Backend {
         return this.#storeKv(command.layer, read(command.k), read(command.v), inputs.positions);
       case 'attention':
         return attention(write(command.dst), read(command.q), this.#caches[command.layer]!, command, inputs.positions);
+      case 'geglu': {
+        const gate = read(command.gate);
+        const up = read(command.up);
+        const out = write(command.dst);
+        for (let i = 0; i < out.length; i++) {
+          const g = gate[i]!;
+          out[i] = 0.5 * g * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (g + 0.044715 * g ** 3))) * up[i]!;
+        }
+        return;
+      }
+      case 'scale': {
+        const x = read(command.x);
+        const out = write(command.dst);
+        for (let i = 0; i < out.length; i++) out[i] = x[i]! * Math.fround(command.factor);
+        return;
+      }
+      case 'sigmoidGate': {
+        const { width } = command.x;
+        const x = read(command.x);
+        const gate = read(command.gate);
+        const out = write(command.dst);
+        for (let i = 0; i < out.length; i++) out[i] = x[i]! / (1 + Math.exp(-gate[Math.floor(i / width)]!));
+        return;
+      }
       case 'swiglu': {
         const gate = read(command.gate);
         const up = read(command.up);
@@ -181,7 +205,7 @@ class ReferenceBackend implements Backend {
   #weightRow(weight: Weight, expert: number, row: number): Float32Array {
     const { info, bytes } = this.#tensors.get(weight.name) as LoadedTensor;
     const out = new Float32Array(weight.width);
-    const offset = (expert * weight.rows + row) * rowBytes(info.type, weight.width);
+    const offset = (expert * weight.rows + weight.firstRow + row) * rowBytes(info.type, weight.width);
     dequantize(info.type, bytes, offset, weight.width, out);
     return out;
   }
@@ -311,25 +335,27 @@ function attention(
   command: Command & { op: 'attention' },
   positions: Int32Array,
 ): void {
-  const { headCount, headCountKv, headDim, headDimV, scale } = command;
+  const { headCount, headCountKv, headDim, headDimV, scale, window } = command;
   const group = headCount / headCountKv;
   positions.forEach((position, row) => {
+    const first = window === 0 ? 0 : Math.max(0, position + 1 - window);
     for (let head = 0; head < headCount; head++) {
       const kvHead = Math.floor(head / group);
       const query = (row * headCount + head) * headDim;
-      const scores = new Float64Array(position + 1);
-      for (let p = 0; p <= position; p++) {
+      const scores = new Float64Array(position + 1 - first);
+      for (let p = first; p <= position; p++) {
         const key = (p * headCountKv + kvHead) * headDim;
         let sum = 0;
         for (let i = 0; i < headDim; i++) sum += q[query + i]! * cache.k[key + i]!;
-        scores[p] = sum * scale;
+        scores[p - first] = sum * scale;
       }
       const largest = scores.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
       const weights = scores.map((score) => Math.exp(score - largest));
       const total = weights.reduce((a, b) => a + b, 0);
       for (let i = 0; i < headDimV; i++) {
         let sum = 0;
-        for (let p = 0; p <= position; p++) sum += weights[p]! * cache.v[(p * headCountKv + kvHead) * headDimV + i]!;
+        for (let p = first; p <= position; p++)
+          sum += weights[p - first]! * cache.v[(p * headCountKv + kvHead) * headDimV + i]!;
         out[(row * headCount + head) * headDimV + i] = sum / total;
       }
     }

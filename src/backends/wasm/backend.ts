@@ -23,7 +23,8 @@ export interface WasmBackendParts {
   readonly banks: readonly Bank[];
   readonly layout: Layout;
   readonly placement: Placement;
-  readonly rope: RopeParameters;
+  /** Every rotation that a pass uses, in the order of their tables. */
+  readonly ropes: readonly RopeParameters[];
   readonly maxRows: number;
   readonly maxOutputs: number;
   readonly observedRows: number;
@@ -252,15 +253,20 @@ export class WasmBackend implements Backend {
   }
 
   #writeInputs(inputs: PassInputs): void {
-    const { layout, banks, rope } = this.#parts;
+    const { layout, banks, ropes } = this.#parts;
     const rows = inputs.positions.length;
-    const table = this.#floats(0, layout.ropeTable, rows * rope.dims);
-    ropeTable(rope, inputs.positions, table);
+    ropes.forEach((rope, i) => {
+      ropeTable(rope, inputs.positions, this.#floats(0, layout.ropeTables[i]!, rows * rope.dims));
+    });
     banks.forEach(({ memory }, bank) => {
       for (const name of ['tokens', 'positions', 'sequences', 'outputRows'] as const) {
         new Int32Array(memory.buffer, layout.inputs[name], inputs[name].length).set(inputs[name]);
       }
-      if (bank > 0) this.#floats(bank, layout.ropeTable, table.length).set(table);
+      if (bank === 0) return;
+      ropes.forEach((rope, i) => {
+        const pointer = layout.ropeTables[i]!;
+        this.#floats(bank, pointer, rows * rope.dims).set(this.#floats(0, pointer, rows * rope.dims));
+      });
     });
   }
 

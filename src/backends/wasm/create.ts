@@ -19,7 +19,8 @@ export interface WasmBackendOptions {
   /** Tensors to load, in the order of the blocks. */
   readonly weights: readonly Weight[];
   readonly hyperparameters: DecoderShape;
-  readonly rope: RopeParameters;
+  /** Every rotation that a pass uses. */
+  readonly ropes: readonly RopeParameters[];
   readonly contextLength: number;
   /** Records a pass of that shape. */
   readonly record: (rows: number, outputs: number) => PassRecord;
@@ -89,7 +90,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     keyBytes: keys,
     valueBytes: values,
     maxRows,
-    ropeDims: options.rope.dims,
+    ropeDims: options.ropes.map(({ dims }) => dims),
     workers,
     scratchBytes,
     arenaBytes: sized.arenaBytes,
@@ -115,8 +116,8 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     module,
     banks,
     layout,
-    placement: placementOf(layout, probe, contextLength, workers, keys, values),
-    rope: options.rope,
+    placement: placementOf(layout, options, probe, workers, { keys, values }),
+    ropes: options.ropes,
     maxRows,
     maxOutputs,
     kvCacheBytes,
@@ -186,11 +187,10 @@ function measure(
 
 function placementOf(
   layout: Layout,
+  { ropes, contextLength }: WasmBackendOptions,
   kernels: KernelExports,
-  contextLength: number,
   workers: number,
-  keyBytes: number,
-  valueBytes: number,
+  cacheBytes: { readonly keys: number; readonly values: number },
 ): Placement {
   const fixed = (bank: number, pointer: number, bytes: number): Buffer => ({
     bank,
@@ -201,8 +201,8 @@ function placementOf(
     offset: 0,
   });
   const caches = layout.caches.map(({ bank, k, v }) => ({
-    k: fixed(bank, k, keyBytes),
-    v: fixed(bank, v, valueBytes),
+    k: fixed(bank, k, cacheBytes.keys),
+    v: fixed(bank, v, cacheBytes.values),
   }));
   return {
     weight: (weight) => {
@@ -210,7 +210,7 @@ function placementOf(
       return { bank: placed.bank, pointer: placed.pointer, type: placed.info.type.id };
     },
     input: (name) => layout.inputs[name],
-    ropeTable: () => layout.ropeTable,
+    ropeTable: (rope) => layout.ropeTables[ropes.indexOf(rope)]!,
     cache: (layer) => caches[layer]!,
     contextLength,
     workers,

@@ -32,8 +32,8 @@ export interface LayoutInput {
   readonly keyBytes: number;
   readonly valueBytes: number;
   readonly maxRows: number;
-  /** Floats of one row of a RoPE table. */
-  readonly ropeDims: number;
+  /** Floats of one row of each RoPE table. */
+  readonly ropeDims: readonly number[];
   readonly workers: number;
   readonly scratchBytes: number;
   readonly arenaBytes: number;
@@ -58,7 +58,7 @@ export interface Layout {
   readonly weights: ReadonlyMap<string, PlacedWeight>;
   readonly caches: readonly { readonly bank: number; readonly k: number; readonly v: number }[];
   readonly inputs: Readonly<Record<InputName | 'identity', number>>;
-  readonly ropeTable: number;
+  readonly ropeTables: readonly number[];
   readonly programPointer: number;
   readonly countersPointer: number;
   readonly countersBytes: number;
@@ -95,7 +95,7 @@ export function planLayout(input: LayoutInput): Layout {
     outputRows: reserve(input.maxRows * 4),
     identity: reserve(input.maxRows * 8),
   };
-  const ropeTable = reserve(input.maxRows * input.ropeDims * 4);
+  const ropeTables = input.ropeDims.map((dims) => reserve(input.maxRows * dims * 4));
   const programPointer = reserve(input.maxCalls * CALL_WORDS * 4);
   const countersBytes = input.maxCalls * 4;
   const countersPointer = reserve(countersBytes);
@@ -147,7 +147,7 @@ export function planLayout(input: LayoutInput): Layout {
     weights,
     caches,
     inputs,
-    ropeTable,
+    ropeTables,
     programPointer,
     countersPointer,
     countersBytes,

@@ -153,13 +153,29 @@ class Lowering {
         return this.#storeKv(command);
       case 'attention':
         return this.#attention(command);
-      case 'swiglu': {
+      case 'scale': {
+        const x = this.#home(command.x);
+        const dst = this.#define(command.dst, x.bank);
+        const count = command.x.rows * command.x.width;
+        const items = Math.ceil(count / SEGMENT);
+        const args = [dst, x, count, floatBits(command.factor)];
+        return this.#call('scale', x.bank, items, this.#chunk(items), args, [x], [dst]);
+      }
+      case 'sigmoidGate': {
+        const x = this.#home(command.x);
+        const gate = this.#inBank(command.gate, x.bank);
+        const dst = this.#define(command.dst, x.bank);
+        const args = [dst, x, gate, command.x.width];
+        return this.#call('sigmoid_gate', x.bank, command.x.rows, 1, args, [x, gate], [dst]);
+      }
+      case 'swiglu':
+      case 'geglu': {
         const gate = this.#home(command.gate);
         const up = this.#inBank(command.up, gate.bank);
         const dst = this.#define(command.dst, gate.bank);
         const count = command.gate.rows * command.gate.width;
         const items = Math.ceil(count / SWIGLU_SEGMENT);
-        return this.#call('swiglu', gate.bank, items, this.#chunk(items), [dst, gate, up, count], [gate, up], [dst]);
+        return this.#call(command.op, gate.bank, items, this.#chunk(items), [dst, gate, up, count], [gate, up], [dst]);
       }
     }
   }
@@ -177,7 +193,10 @@ class Lowering {
 
   #mulMat(command: Command & { op: 'mulMat' }): void {
     const { weight, x } = command;
-    const { bank, pointer, type } = this.#placement.weight(weight);
+    const { bank, pointer: start, type } = this.#placement.weight(weight);
+    const { kernels } = this.#placement;
+    // A handle to some rows of a matrix begins at a whole group: prepareModel has seen to it.
+    const pointer = start + (weight.firstRow / kernels.GROUP_ROWS.value) * kernels.group_bytes(type, weight.width);
     const input = this.#quantized(x, bank, type);
     const dst = this.#define(command.dst, bank);
     const groups = this.#groups(weight.rows);
@@ -234,7 +253,7 @@ class Lowering {
 
   #attention(command: Command & { op: 'attention' }): void {
     const { kernels, contextLength } = this.#placement;
-    const { headCount, headCountKv, headDim, headDimV } = command;
+    const { headCount, headCountKv, headDim, headDimV, window } = command;
     const cache = this.#placement.cache(command.layer);
     const { bank } = cache.k;
     const q = this.#inBank(command.q, bank);
@@ -246,17 +265,17 @@ class Lowering {
     if (rows > FEW_ROWS) {
       const dst = this.#define(command.dst, bank);
       const items = headCountKv * Math.ceil(rows / kernels.ATTENTION_ROWS.value);
-      const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale];
+      const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
       return this.#call('attention', bank, items, 1, args, [q, cache.k, cache.v], [dst]);
     }
     const partial = this.#buffer(bank, kernels.attention_partial_bytes(rows, headCount, contextLength, headDimV) >>> 0);
     const dst = this.#define(command.dst, bank);
     const items = rows * headCountKv * Math.ceil(contextLength / kernels.ATTENTION_CHUNK.value);
-    const args = [partial, q, cache.k, cache.v, positions, sequences, ...shape, scale];
+    const args = [partial, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
     // In a long context most items lie behind the row's position and do nothing: take more of them at once.
     const chunk = Math.max(1, items >> 9);
     this.#call('attention_partial', bank, items, chunk, args, [q, cache.k, cache.v], [partial]);
-    const mergeArgs = [dst, partial, positions, ...shape];
+    const mergeArgs = [dst, partial, positions, ...shape, window];
     this.#call('attention_merge', bank, rows * headCount, this.#chunk(rows * headCount), mergeArgs, [partial], [dst]);
   }
 
