@@ -100,7 +100,9 @@ async function limits(): Promise<void> {
   const { fill, read, dots, tiles } = instance.exports as Record<string, (...args: number[]) => number>;
   // Pages that were never written are all the same page.
   fill!(LARGE);
-  console.log(`streaming read        ${(LARGE / passes(64, (first, end) => read!((first * LARGE) / 64, ((end - first) * LARGE) / 64)) / 1e9).toFixed(1)} GB/s`);
+  console.log(
+    `streaming read        ${(LARGE / passes(64, (first, end) => read!((first * LARGE) / 64, ((end - first) * LARGE) / 64)) / 1e9).toFixed(1)} GB/s`,
+  );
   const count = 1 << 20;
   console.log(`i16 dots, registers   ${((count * 8) / fastest(() => dots!(0, count)) / 1e9).toFixed(1)} G MAC/s`);
   const inner = (): void => {
@@ -113,7 +115,7 @@ async function limits(): Promise<void> {
 function typicalHalves(bytes: Uint8Array): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const values = activations(bytes.length / 2, 1, 5);
-  values.forEach((value, i) => view.setUint16(2 * i, floatToHalf(value * 0.02), true));
+  for (const [i, value] of values.entries()) view.setUint16(2 * i, floatToHalf(value * 0.02), true);
 }
 
 function measure(host: KernelHost, name: GgmlTypeName): void {
@@ -133,7 +135,8 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
     }
   };
   const repackSeconds = fastest(repack, 0.1, 0.2);
-  for (let g = 16; g < rows / 16; g++) exports.repack(type.id, source + (g % 16) * 16 * native, weights + g * group, WIDTH, 16);
+  for (let g = 16; g < rows / 16; g++)
+    exports.repack(type.id, source + (g % 16) * 16 * native, weights + g * group, WIDTH, 16);
   const x = placeActivations(host, type, activations(WIDTH, TOKENS, 3), WIDTH, TOKENS);
   const one = placeActivations(host, type, activations(WIDTH, 1, 3), WIDTH, 1);
   const list = host.alloc(TOKENS * 8);
@@ -141,7 +144,19 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
   const dst = host.alloc(Math.max(rows, TOKENS * 512) * 4);
   const product = (matrixRows: number, input: number, count: number): void =>
     exports.mul_mat(
-      0, matrixRows / 16, host.scratch, type.id, dst, matrixRows, weights, WIDTH, matrixRows, input, count, list, count,
+      0,
+      matrixRows / 16,
+      host.scratch,
+      type.id,
+      dst,
+      matrixRows,
+      weights,
+      WIDTH,
+      matrixRows,
+      input,
+      count,
+      list,
+      count,
     );
   const small = Math.floor(SMALL / native / 16) * 16;
   const cached = fastest(() => product(small, one, 1));

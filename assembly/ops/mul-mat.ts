@@ -1,7 +1,7 @@
 /** Products of activations with weight matrices, and rows of the embedding matrix. */
 
-import { activation_format, decode_group, dequantize, group_bytes, tile_segment } from '../quants/types';
 import { GROUP_ROWS } from '../quants/ids';
+import { activation_format, decode_group, dequantize, group_bytes, tile_segment } from '../quants/types';
 import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
 import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
@@ -17,8 +17,17 @@ const TILE_FROM: i32 = 4;
  * (row of x, row of dst). `dst` points at the group's first column of row 0; `dstStride` is in floats.
  */
 export function mul_group(
-  scratch: usize, type: i32, dst: usize, dstStride: i32, group: usize, width: i32, live: i32,
-  x: usize, xRows: i32, list: usize, count: i32,
+  scratch: usize,
+  type: i32,
+  dst: usize,
+  dstStride: i32,
+  group: usize,
+  width: i32,
+  live: i32,
+  x: usize,
+  xRows: i32,
+  list: usize,
+  count: i32,
 ): void {
   const format = activation_format(type);
   const rowBytes = row_stride(format, width);
@@ -29,7 +38,7 @@ export function mul_group(
   const segments = (width + SEGMENT - 1) / SEGMENT;
   for (let first = 0; first < tiled; first += TOKENS) {
     const tokens = min(TOKENS, tiled - first);
-    const pairs = list + (<usize>first << 3);
+    const pairs = list + ((<usize>first) << 3);
     for (let i = 0; i < tokens; i++) {
       store<u32>(scratch + (i << 2), x + <usize>load<u32>(pairs + (i << 3)) * rowBytes, TILE_TOKENS);
     }
@@ -43,7 +52,7 @@ export function mul_group(
     }
   }
   for (let i = tiled; i < count; i++) {
-    const pair = list + (<usize>i << 3);
+    const pair = list + ((<usize>i) << 3);
     decode_group(type, scratch, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
     copy_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
   }
@@ -65,26 +74,54 @@ function copy_results(dst: usize, results: usize, live: i32): void {
  * `x` holds xRows rows in the format of the type. Item: a group of 16 weight rows.
  */
 export function mul_mat(
-  start: i32, end: i32, scratch: usize, type: i32, dst: usize, dstStride: i32, weights: usize, width: i32, rows: i32,
-  x: usize, xRows: i32, list: usize, count: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  type: i32,
+  dst: usize,
+  dstStride: i32,
+  weights: usize,
+  width: i32,
+  rows: i32,
+  x: usize,
+  xRows: i32,
+  list: usize,
+  count: i32,
 ): void {
   const bytes: usize = group_bytes(type, width);
   for (let g = start; g < end; g++) {
     const row = g * GROUP_ROWS;
     const live = min(GROUP_ROWS, rows - row);
     mul_group(
-      scratch, type, dst + (<usize>row << 2), dstStride, weights + <usize>g * bytes, width, live, x, xRows, list, count,
+      scratch,
+      type,
+      dst + ((<usize>row) << 2),
+      dstStride,
+      weights + <usize>g * bytes,
+      width,
+      live,
+      x,
+      xRows,
+      list,
+      count,
     );
   }
 }
 
 /** Row i of dst becomes row tokens[i] of the matrix, as f32. Item: a row of dst. */
 export function embed(
-  start: i32, end: i32, scratch: usize, type: i32, dst: usize, weights: usize, width: i32, tokens: usize,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  type: i32,
+  dst: usize,
+  weights: usize,
+  width: i32,
+  tokens: usize,
 ): void {
   const bytes: usize = group_bytes(type, width);
   for (let i = start; i < end; i++) {
-    const token = load<u32>(tokens + (<usize>i << 2));
+    const token = load<u32>(tokens + ((<usize>i) << 2));
     const group = weights + <usize>(token / GROUP_ROWS) * bytes;
     dequantize(type, dst + ((<usize>i * <usize>width) << 2), group, token % GROUP_ROWS, width);
   }

@@ -4,14 +4,32 @@
  */
 
 import {
-  FORMAT_BF16, FORMAT_F16, FORMAT_F32, FORMAT_Q8_0, FORMAT_Q8_K, RECORD_OFFSETS, RECORD_SCALES, RECORD_SUMS16,
-  RECORD_SUMS32, RECORD_WIDE, row_stride, SEGMENT, segment_stride,
+  FORMAT_BF16,
+  FORMAT_F16,
+  FORMAT_F32,
+  FORMAT_Q8_0,
+  FORMAT_Q8_K,
+  RECORD_OFFSETS,
+  RECORD_SCALES,
+  RECORD_SUMS16,
+  RECORD_SUMS32,
+  RECORD_WIDE,
+  row_stride,
+  SEGMENT,
+  segment_stride,
 } from '../simd/activations';
 import { round_bf16, round_f16 } from '../simd/half';
 
 /** Item: a segment of 256 columns (fewer at a row's end), row by row; rows · ceil(width / 256) of them. */
 export function quantize(
-  start: i32, end: i32, scratch: usize, format: i32, dst: usize, x: usize, width: i32, rows: i32,
+  start: i32,
+  end: i32,
+  scratch: usize,
+  format: i32,
+  dst: usize,
+  x: usize,
+  width: i32,
+  rows: i32,
 ): void {
   const segments = (width + SEGMENT - 1) / SEGMENT;
   const rowBytes = row_stride(format, width);
@@ -24,7 +42,7 @@ export function quantize(
     const target = dst + <usize>row * rowBytes + <usize>segment * segmentBytes;
     switch (format) {
       case FORMAT_F32:
-        memory.copy(target, source, <usize>columns << 2);
+        memory.copy(target, source, (<usize>columns) << 2);
         break;
       case FORMAT_F16:
       case FORMAT_BF16:
@@ -77,7 +95,10 @@ function store_quants(record: usize, at: usize, a: v128, b: v128, wide: bool): i
   const ones = i16x8.splat(1);
   const sums = i32x4.add(i32x4.dot_i16x8_s(a, ones), i32x4.dot_i16x8_s(b, ones));
   return (
-    i32x4.extract_lane(sums, 0) + i32x4.extract_lane(sums, 1) + i32x4.extract_lane(sums, 2) + i32x4.extract_lane(sums, 3)
+    i32x4.extract_lane(sums, 0) +
+    i32x4.extract_lane(sums, 1) +
+    i32x4.extract_lane(sums, 2) +
+    i32x4.extract_lane(sums, 3)
   );
 }
 
@@ -91,7 +112,7 @@ function quantize_q8_0(record: usize, x: usize, block: i32): void {
   store<f32>(record + (block << 2), f32x4.extract_lane(scale, 0), RECORD_SCALES);
   let sum = 0;
   for (let half: usize = 0; half < 2; half++) {
-    const at = (<usize>block << 5) + (half << 4);
+    const at = ((<usize>block) << 5) + (half << 4);
     const from = x + (half << 6);
     sum += store_quants(record, at, quants(from, inverse), quants(from + 32, inverse), true);
   }
@@ -119,9 +140,19 @@ function quantize_q8_k(record: usize, x: usize): void {
   for (let i: usize = 0; i < 16; i += 2) {
     const from = x + (i << 6);
     const at = i << 4;
-    const first = store_quants(record, at, quants(from, inverse), quants(from + 32, inverse), !ASC_FEATURE_RELAXED_SIMD);
+    const first = store_quants(
+      record,
+      at,
+      quants(from, inverse),
+      quants(from + 32, inverse),
+      !ASC_FEATURE_RELAXED_SIMD,
+    );
     const second = store_quants(
-      record, at + 16, quants(from + 64, inverse), quants(from + 96, inverse), !ASC_FEATURE_RELAXED_SIMD,
+      record,
+      at + 16,
+      quants(from + 64, inverse),
+      quants(from + 96, inverse),
+      !ASC_FEATURE_RELAXED_SIMD,
     );
     store<i16>(record + (i << 1), <i16>first, RECORD_SUMS16);
     store<i16>(record + (i << 1), <i16>second, RECORD_SUMS16 + 2);

@@ -14,28 +14,30 @@ export function bytes_of(type: i32): usize {
 
 export function repack(type: i32, group: usize, native: usize, row: i32, width: i32): void {
   if (type == F32) {
-    for (let k = 0; k < width; k++) store<u32>(group + (<usize>k << 6) + (row << 2), load<u32>(native + (<usize>k << 2)));
+    for (let k = 0; k < width; k++)
+      store<u32>(group + ((<usize>k) << 6) + (row << 2), load<u32>(native + ((<usize>k) << 2)));
   } else {
-    for (let k = 0; k < width; k++) store<u16>(group + (<usize>k << 5) + (row << 1), load<u16>(native + (<usize>k << 1)));
+    for (let k = 0; k < width; k++)
+      store<u16>(group + ((<usize>k) << 5) + (row << 1), load<u16>(native + ((<usize>k) << 1)));
   }
 }
 
 function value(type: i32, at: usize): f32 {
   if (type == F32) return load<f32>(at);
   if (type == F16) return f32_from_f16(load<u16>(at));
-  return reinterpret<f32>(<u32>load<u16>(at) << 16);
+  return reinterpret<f32>((<u32>load<u16>(at)) << 16);
 }
 
 export function dequantize(type: i32, out: usize, group: usize, row: i32, width: i32): void {
   const bytes = bytes_of(type);
   for (let k = 0; k < width; k++) {
-    store<f32>(out + (<usize>k << 2), value(type, group + ((<usize>k << 4) + row) * bytes));
+    store<f32>(out + ((<usize>k) << 2), value(type, group + (((<usize>k) << 4) + row) * bytes));
   }
 }
 
 export function dequantize_native(type: i32, out: usize, native: usize, width: i32): void {
   const bytes = bytes_of(type);
-  for (let k = 0; k < width; k++) store<f32>(out + (<usize>k << 2), value(type, native + <usize>k * bytes));
+  for (let k = 0; k < width; k++) store<f32>(out + ((<usize>k) << 2), value(type, native + <usize>k * bytes));
 }
 
 export function decode_f32(scratch: usize, group: usize, x: usize, width: i32): void {
@@ -75,7 +77,8 @@ export function decode_f16(scratch: usize, group: usize, x: usize, width: i32): 
     const b = v128.load(group, 16);
     const splat = v128.load32_splat(x);
     const odd = v128.or(
-      i16x8.eq(v128.and(i16x8.add(a, one), exponent), zero), i16x8.eq(v128.and(i16x8.add(b, one), exponent), zero),
+      i16x8.eq(v128.and(i16x8.add(a, one), exponent), zero),
+      i16x8.eq(v128.and(i16x8.add(b, one), exponent), zero),
     );
     if (v128.any_true(odd)) {
       y0 = f32x4.add(y0, f32x4.mul(f32x4_load_f16(group, half), splat));

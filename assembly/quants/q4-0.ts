@@ -9,7 +9,15 @@ import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
-  dot_nibbles, FOURTH, held, high_nibbles, low_nibbles, NIBBLE_MASK, pack_octet, THIRD, unpack_octet,
+  dot_nibbles,
+  FOURTH,
+  held,
+  high_nibbles,
+  low_nibbles,
+  NIBBLE_MASK,
+  pack_octet,
+  THIRD,
+  unpack_octet,
 } from '../simd/octets';
 import { store_results, TILE_D, TILE_HALF } from '../simd/tile';
 

@@ -15,10 +15,26 @@ import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
-  dot_nibbles, FOURTH, held, high_nibbles, low_nibbles, NIBBLE_MASK, pack_octet, THIRD, unpack_octet,
+  dot_nibbles,
+  FOURTH,
+  held,
+  high_nibbles,
+  low_nibbles,
+  NIBBLE_MASK,
+  pack_octet,
+  THIRD,
+  unpack_octet,
 } from '../simd/octets';
 import { store_results, TILE_HALF, TILE_SCALES } from '../simd/tile';
-import { both_lanes, dot_scales, native_minimum, native_scale, scale_place, scales_of, spread_scales } from './k-scales';
+import {
+  both_lanes,
+  dot_scales,
+  native_minimum,
+  native_scale,
+  scale_place,
+  scales_of,
+  spread_scales,
+} from './k-scales';
 import { unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 144;

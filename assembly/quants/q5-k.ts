@@ -14,11 +14,28 @@
 import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import {
+  BYTE_MASK,
+  dot_planes,
+  FOURTH,
+  held,
+  high_nibbles,
+  LOW_MASK,
+  low_nibbles,
+  pack_octet,
+  THIRD,
+  unpack_octet,
+} from '../simd/octets';
 import { store_results, TILE_HALF } from '../simd/tile';
 import {
-  BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
-} from '../simd/octets';
-import { both_lanes, dot_scales, native_minimum, native_scale, scale_place, scales_of, spread_scales } from './k-scales';
+  both_lanes,
+  dot_scales,
+  native_minimum,
+  native_scale,
+  scale_place,
+  scales_of,
+  spread_scales,
+} from './k-scales';
 import { store_octet, store_scales, TILE_OCTET, unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 176;
@@ -42,7 +59,7 @@ export function repack(block: usize, native: usize, row: i32): void {
     let word: u32 = 0;
     for (let octet: usize = 0; octet < 4; octet++) {
       const bits = (load<u64>(native + (octet << 3), 16) >> j) & 0x0101010101010101;
-      word |= pack_octet(bits, 1) << <u32>(octet << 1);
+      word |= pack_octet(bits, 1) << (<u32>(octet << 1));
     }
     store<u32>(block + j * SUB + (row << 2), word, SUBS);
   }

@@ -15,7 +15,16 @@ import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
-  BYTE_MASK, dot_planes, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, pack_octet, THIRD, unpack_octet,
+  BYTE_MASK,
+  dot_planes,
+  FOURTH,
+  held,
+  high_nibbles,
+  LOW_MASK,
+  low_nibbles,
+  pack_octet,
+  THIRD,
+  unpack_octet,
 } from '../simd/octets';
 import { store_results, TILE_D, TILE_HALF, TILE_PAIRS } from '../simd/tile';
 import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';

@@ -18,15 +18,21 @@ import * as q8_0 from './q8-0';
 /** The form in which a product with weights of this type takes activations (simd/activations.ts). */
 export function activation_format(type: i32): i32 {
   switch (type) {
-    case F32: return FORMAT_F32;
-    case F16: return FORMAT_F16;
-    case BF16: return FORMAT_BF16;
+    case F32:
+      return FORMAT_F32;
+    case F16:
+      return FORMAT_F16;
+    case BF16:
+      return FORMAT_BF16;
     case Q4_0:
-    case Q8_0: return FORMAT_Q8_0;
+    case Q8_0:
+      return FORMAT_Q8_0;
     case Q4_K:
     case Q5_K:
-    case Q6_K: return FORMAT_Q8_K;
-    default: return unreachable();
+    case Q6_K:
+      return FORMAT_Q8_K;
+    default:
+      return unreachable();
   }
 }
 
@@ -39,24 +45,36 @@ function block_columns(type: i32, width: i32): i32 {
 /** Bytes of a block of 16 rows. */
 function block_bytes(type: i32, width: i32): usize {
   switch (type) {
-    case Q4_0: return q4_0.BLOCK;
-    case Q8_0: return q8_0.BLOCK;
-    case Q4_K: return q4_k.BLOCK;
-    case Q5_K: return q5_k.BLOCK;
-    case Q6_K: return q6_k.BLOCK;
-    default: return floats.bytes_of(type) * GROUP_ROWS * width;
+    case Q4_0:
+      return q4_0.BLOCK;
+    case Q8_0:
+      return q8_0.BLOCK;
+    case Q4_K:
+      return q4_k.BLOCK;
+    case Q5_K:
+      return q5_k.BLOCK;
+    case Q6_K:
+      return q6_k.BLOCK;
+    default:
+      return floats.bytes_of(type) * GROUP_ROWS * width;
   }
 }
 
 /** Bytes of a block of one row in the file. */
 function native_bytes(type: i32, width: i32): usize {
   switch (type) {
-    case Q4_0: return q4_0.NATIVE;
-    case Q8_0: return q8_0.NATIVE;
-    case Q4_K: return q4_k.NATIVE;
-    case Q5_K: return q5_k.NATIVE;
-    case Q6_K: return q6_k.NATIVE;
-    default: return floats.bytes_of(type) * width;
+    case Q4_0:
+      return q4_0.NATIVE;
+    case Q8_0:
+      return q8_0.NATIVE;
+    case Q4_K:
+      return q4_k.NATIVE;
+    case Q5_K:
+      return q5_k.NATIVE;
+    case Q6_K:
+      return q6_k.NATIVE;
+    default:
+      return floats.bytes_of(type) * width;
   }
 }
 
@@ -75,12 +93,24 @@ export function repack(type: i32, src: usize, dst: usize, width: i32, rows: i32)
     for (let row = 0; row < rows; row++) {
       const native = src + <usize>(row * blocks + b) * nativeBlock;
       switch (type) {
-        case Q4_0: q4_0.repack(dst, native, row); break;
-        case Q8_0: q8_0.repack(dst, native, row); break;
-        case Q4_K: q4_k.repack(dst, native, row); break;
-        case Q5_K: q5_k.repack(dst, native, row); break;
-        case Q6_K: q6_k.repack(dst, native, row); break;
-        default: floats.repack(type, dst, native, row, width); break;
+        case Q4_0:
+          q4_0.repack(dst, native, row);
+          break;
+        case Q8_0:
+          q8_0.repack(dst, native, row);
+          break;
+        case Q4_K:
+          q4_k.repack(dst, native, row);
+          break;
+        case Q5_K:
+          q5_k.repack(dst, native, row);
+          break;
+        case Q6_K:
+          q6_k.repack(dst, native, row);
+          break;
+        default:
+          floats.repack(type, dst, native, row, width);
+          break;
       }
     }
     dst += groupBlock;
@@ -92,14 +122,26 @@ export function dequantize(type: i32, dst: usize, group: usize, row: i32, width:
   const columns = block_columns(type, width);
   const groupBlock = block_bytes(type, width);
   for (let column = 0; column < width; column += columns) {
-    const out = dst + (<usize>column << 2);
+    const out = dst + ((<usize>column) << 2);
     switch (type) {
-      case Q4_0: q4_0.dequantize(out, group, row); break;
-      case Q8_0: q8_0.dequantize(out, group, row); break;
-      case Q4_K: q4_k.dequantize(out, group, row); break;
-      case Q5_K: q5_k.dequantize(out, group, row); break;
-      case Q6_K: q6_k.dequantize(out, group, row); break;
-      default: floats.dequantize(type, out, group, row, width); break;
+      case Q4_0:
+        q4_0.dequantize(out, group, row);
+        break;
+      case Q8_0:
+        q8_0.dequantize(out, group, row);
+        break;
+      case Q4_K:
+        q4_k.dequantize(out, group, row);
+        break;
+      case Q5_K:
+        q5_k.dequantize(out, group, row);
+        break;
+      case Q6_K:
+        q6_k.dequantize(out, group, row);
+        break;
+      default:
+        floats.dequantize(type, out, group, row, width);
+        break;
     }
     group += groupBlock;
   }
@@ -110,14 +152,26 @@ export function dequantize_native(type: i32, dst: usize, src: usize, width: i32)
   const columns = block_columns(type, width);
   const nativeBlock = native_bytes(type, width);
   for (let column = 0; column < width; column += columns) {
-    const out = dst + (<usize>column << 2);
+    const out = dst + ((<usize>column) << 2);
     switch (type) {
-      case Q4_0: q4_0.dequantize_native(out, src); break;
-      case Q8_0: q8_0.dequantize_native(out, src); break;
-      case Q4_K: q4_k.dequantize_native(out, src); break;
-      case Q5_K: q5_k.dequantize_native(out, src); break;
-      case Q6_K: q6_k.dequantize_native(out, src); break;
-      default: floats.dequantize_native(type, out, src, width); break;
+      case Q4_0:
+        q4_0.dequantize_native(out, src);
+        break;
+      case Q8_0:
+        q8_0.dequantize_native(out, src);
+        break;
+      case Q4_K:
+        q4_k.dequantize_native(out, src);
+        break;
+      case Q5_K:
+        q5_k.dequantize_native(out, src);
+        break;
+      case Q6_K:
+        q6_k.dequantize_native(out, src);
+        break;
+      default:
+        floats.dequantize_native(type, out, src, width);
+        break;
     }
     src += nativeBlock;
   }
@@ -126,15 +180,32 @@ export function dequantize_native(type: i32, dst: usize, src: usize, width: i32)
 /** One token times a group: 16 f32 at TILE_RESULTS. `step` is the distance of a segment of activations to the next one. */
 export function decode_group(type: i32, scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   switch (type) {
-    case F32: floats.decode_f32(scratch, group, x, width); break;
-    case F16: floats.decode_f16(scratch, group, x, width); break;
-    case BF16: floats.decode_bf16(scratch, group, x, width); break;
-    case Q4_0: q4_0.decode(scratch, group, x, step, width); break;
-    case Q8_0: q8_0.decode(scratch, group, x, step, width); break;
-    case Q4_K: q4_k.decode(scratch, group, x, step, width); break;
-    case Q5_K: q5_k.decode(scratch, group, x, step, width); break;
-    case Q6_K: q6_k.decode(scratch, group, x, step, width); break;
-    default: unreachable();
+    case F32:
+      floats.decode_f32(scratch, group, x, width);
+      break;
+    case F16:
+      floats.decode_f16(scratch, group, x, width);
+      break;
+    case BF16:
+      floats.decode_bf16(scratch, group, x, width);
+      break;
+    case Q4_0:
+      q4_0.decode(scratch, group, x, step, width);
+      break;
+    case Q8_0:
+      q8_0.decode(scratch, group, x, step, width);
+      break;
+    case Q4_K:
+      q4_k.decode(scratch, group, x, step, width);
+      break;
+    case Q5_K:
+      q5_k.decode(scratch, group, x, step, width);
+      break;
+    case Q6_K:
+      q6_k.decode(scratch, group, x, step, width);
+      break;
+    default:
+      unreachable();
   }
 }
 
@@ -143,7 +214,13 @@ export function decode_group(type: i32, scratch: usize, group: usize, x: usize, 
  * `segment`, to TILE_RESULTS.
  */
 export function tile_segment(
-  type: i32, scratch: usize, group: usize, segment: i32, step: usize, columns: i32, count: i32,
+  type: i32,
+  scratch: usize,
+  group: usize,
+  segment: i32,
+  step: usize,
+  columns: i32,
+  count: i32,
 ): void {
   const at = <usize>segment * step;
   const blocks = columns >> 5;

@@ -13,14 +13,14 @@
 
 /** Eight values of `bits` bits, one a byte of `values`, to their places in a word; fields begin at bit 0 of a byte. */
 export function pack_octet(values: u64, bits: i32): u32 {
-  if (ASC_FEATURE_RELAXED_SIMD) return <u32>values | (<u32>(values >> 32) << bits);
+  if (ASC_FEATURE_RELAXED_SIMD) return <u32>values | ((<u32>(values >> 32)) << bits);
   // Bytes 0, 1, 4, 5 now hold k0 k2, k1 k3, k4 k6, k5 k7.
   const pairs = values | (values >> (16 - bits));
   return (
     (<u32>pairs & 0xff) |
-    ((<u32>(pairs >> 24)) & 0xff00) |
+    (<u32>(pairs >> 24) & 0xff00) |
     ((<u32>pairs & 0xff00) << 8) |
-    ((<u32>(pairs >> 16)) & 0xff000000)
+    (<u32>(pairs >> 16) & 0xff000000)
   );
 }
 
@@ -84,7 +84,17 @@ export function dot_bytes(acc: v128, a: v128, b: v128, mask: v128, x0: v128, x1:
  * with a shift by 4, those of the second half of weights by `second`. `low` is LOW_MASK, `upper` masks the bits' place.
  */
 export function dot_planes(
-  acc: v128, v: v128, plane: v128, second: i32, low: v128, upper: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128,
+  acc: v128,
+  v: v128,
+  plane: v128,
+  second: i32,
+  low: v128,
+  upper: v128,
+  mask: v128,
+  x0: v128,
+  x1: v128,
+  x2: v128,
+  x3: v128,
 ): v128 {
   const a = v128.or(v128.and(v, low), v128.and(i16x8.shl(plane, 4), upper));
   const b = v128.or(v128.and(i16x8.shr_u(v, 4), low), v128.and(i16x8.shl(plane, second), upper));

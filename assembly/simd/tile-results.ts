@@ -9,7 +9,9 @@ export function finish(results: usize, scales: usize, record: usize, a: v128, b:
   const dx = v128.load32_splat(record, RECORD_SCALES);
   v128.store(results, add_scaled(v128.load(results, TILE_RESULTS), a, v128.load(scales, TILE_D), dx), TILE_RESULTS);
   v128.store(
-    results, add_scaled(v128.load(results, TILE_RESULTS + 16), b, v128.load(scales, TILE_D + 16), dx), TILE_RESULTS + 16,
+    results,
+    add_scaled(v128.load(results, TILE_RESULTS + 16), b, v128.load(scales, TILE_D + 16), dx),
+    TILE_RESULTS + 16,
   );
 }
 

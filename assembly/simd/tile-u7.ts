@@ -13,10 +13,10 @@ function dot_u7(acc: v128, x: v128, w: v128): v128 {
 /** Unsigned weights in blocks of 32 columns; the records hold what the weights' offset takes away. */
 export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, blocks: i32): void {
   for (let t = 0; t < count; t += 4) {
-    let x0 = token(scratch, t, count) + segment;
-    let x1 = token(scratch, t + 1, count) + segment;
-    let x2 = token(scratch, t + 2, count) + segment;
-    let x3 = token(scratch, t + 3, count) + segment;
+    const x0 = token(scratch, t, count) + segment;
+    const x1 = token(scratch, t + 1, count) + segment;
+    const x2 = token(scratch, t + 2, count) + segment;
+    const x3 = token(scratch, t + 3, count) + segment;
     for (let half: usize = 0; half < 64; half += 32) {
       const results = scratch + (t << 6) + half;
       for (let block = 0; block < blocks; block++) {

@@ -37,5 +37,5 @@ export function store_results(scratch: usize, y0: v128, y1: v128, y2: v128, y3: 
 
 /** Address of the activations of token t, or of the last one: groups of four are filled up with it. */
 export function token(scratch: usize, t: i32, count: i32): usize {
-  return load<u32>(scratch + (<usize>min(t, count - 1) << 2), TILE_TOKENS);
+  return load<u32>(scratch + ((<usize>min(t, count - 1)) << 2), TILE_TOKENS);
 }

@@ -38,8 +38,11 @@ export async function supports(variant: Variant): Promise<boolean> {
   return WebAssembly.validate(await moduleBytes(variant));
 }
 
-/** Instantiates a build, which must lie in assembly/ beside the compiled tests, on a memory of `pages` × 64 KiB. */
-export async function loadKernels(variant: Variant, pages: number): Promise<KernelHost> {
+/**
+ * Instantiates a build, which must lie in assembly/ beside the compiled tests, on a memory of `pages` × 64 KiB.
+ * Allocations start at `base`.
+ */
+export async function loadKernels(variant: Variant, pages: number, base = 1024): Promise<KernelHost> {
   const memory = new WebAssembly.Memory({
     initial: pages,
     maximum: variant.endsWith('shared') ? pages : 65536,
@@ -47,7 +50,7 @@ export async function loadKernels(variant: Variant, pages: number): Promise<Kern
   });
   const { instance } = await WebAssembly.instantiate(await moduleBytes(variant), { env: { memory } });
   const exports = instance.exports as unknown as KernelHost['exports'];
-  let top = 1024;
+  let top = base;
   let guards: number[] = [];
   const alloc = (bytes: number): number => {
     const pointer = top;

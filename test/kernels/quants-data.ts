@@ -45,7 +45,11 @@ export function nativeRows(name: GgmlTypeName, width: number, rows: number, seed
     // Halves of all magnitudes below 2 in F16; exponents around 1 in BF16.
     for (let i = 0; i < bytes.length; i += 2) {
       const sign = next() < 0.5 ? 0x8000 : 0;
-      view.setUint16(i, sign | (name === 'F16' ? Math.floor(next() * 0x4000) : 0x3d00 + Math.floor(next() * 0x300)), true);
+      view.setUint16(
+        i,
+        sign | (name === 'F16' ? Math.floor(next() * 0x4000) : 0x3d00 + Math.floor(next() * 0x300)),
+        true,
+      );
     }
     return bytes;
   }
@@ -100,7 +104,13 @@ export function activations(width: number, rows: number, seed: number): Float32A
 }
 
 /** Puts `x` into memory in the form that products with the type take; in pieces, if `pieces` says so. */
-export function placeActivations(host: KernelHost, type: GgmlType, x: Float32Array, width: number, rows: number): number {
+export function placeActivations(
+  host: KernelHost,
+  type: GgmlType,
+  x: Float32Array,
+  width: number,
+  rows: number,
+): number {
   const { exports } = host;
   const source = host.alloc(x.length * 4);
   host.floats(source, x.length).set(x);
@@ -150,7 +160,18 @@ export function mulMat(
   const out = host.floats(dst, dstRows * matrix.rows).fill(-12345);
   for (let g = Math.ceil(matrix.rows / 16) - 1; g >= 0; g--) {
     host.exports.mul_mat(
-      g, g + 1, host.scratch, matrix.type.id, dst, matrix.rows, matrix.pointer, matrix.width, matrix.rows, x, xRows, list,
+      g,
+      g + 1,
+      host.scratch,
+      matrix.type.id,
+      dst,
+      matrix.rows,
+      matrix.pointer,
+      matrix.width,
+      matrix.rows,
+      x,
+      xRows,
+      list,
       pairs.length,
     );
   }

@@ -4,7 +4,14 @@ import type { GgmlTypeName } from '../../src/formats/ggml-types.ts';
 import { rowBytes } from '../../src/formats/ggml-types.ts';
 import { type KernelHost, loadKernels, supports, VARIANTS } from './kernel-host.ts';
 import {
-  activations, mulMat, placeActivations, placeMatrix, random, referenceProduct, referenceRow, TYPES,
+  activations,
+  mulMat,
+  placeActivations,
+  placeMatrix,
+  random,
+  referenceProduct,
+  referenceRow,
+  TYPES,
 } from './quants-data.ts';
 
 const PAGES = 640;
@@ -57,7 +64,10 @@ for (const host of hosts) {
               host.exports.dequantize(matrix.type.id, out, matrix.pointer + (row >> 4) * size, row & 15, width);
               const actual = Float32Array.from(host.floats(out, width));
               if (row >= rows) {
-                assert.ok(actual.every((value) => value === 0), 'missing rows are zero');
+                assert.ok(
+                  actual.every((value) => value === 0),
+                  'missing rows are zero',
+                );
                 continue;
               }
               const bytes = rowBytes(matrix.type, width);
@@ -89,7 +99,9 @@ for (const host of hosts) {
                   const { value, magnitude } = expected(i, r);
                   const error = Math.abs(actual[i * rows + r]! - value);
                   if (!(error <= 2e-6 * magnitude + 1e-30)) {
-                    assert.unreachable(`${label} ${rows}×${width}, ${count} rows: [${i}, ${r}] off by ${error} of ${value}`);
+                    assert.unreachable(
+                      `${label} ${rows}×${width}, ${count} rows: [${i}, ${r}] off by ${error} of ${value}`,
+                    );
                   }
                 }
               }
@@ -176,7 +188,8 @@ for (const host of hosts) {
           ids.push(...(next() < 0.5 ? [other, 5] : [5, other]));
         }
         const routing = host.alloc(tokens * slots * 8);
-        for (let i = 0; i < tokens; i++) host.ints(routing + i * slots * 8, slots).set(ids.slice(i * slots, (i + 1) * slots));
+        for (let i = 0; i < tokens; i++)
+          host.ints(routing + i * slots * 8, slots).set(ids.slice(i * slots, (i + 1) * slots));
         const plan = host.alloc(host.exports.plan_bytes(tokens, slots, experts));
         host.exports.route_plan(0, 1, host.scratch, plan, routing, tokens, slots, experts);
         assert.is(host.ints(plan, 1)[0], 5);
@@ -187,8 +200,20 @@ for (const host of hosts) {
           const groups = Math.ceil(rows / 16);
           for (let item = experts * groups - 1; item >= 0; item--) {
             host.exports.mul_mat_id(
-              item, item + 1, host.scratch, matrix.type.id, dst, rows, matrix.pointer, stride, width, rows, placed, xRows,
-              plan, perSlot,
+              item,
+              item + 1,
+              host.scratch,
+              matrix.type.id,
+              dst,
+              rows,
+              matrix.pointer,
+              stride,
+              width,
+              rows,
+              placed,
+              xRows,
+              plan,
+              perSlot,
             );
           }
           const actual = Float32Array.from(host.floats(dst, tokens * slots * rows));
@@ -198,7 +223,11 @@ for (const host of hosts) {
             ids.forEach((id, i) => {
               if (id !== expert) return;
               const row = perSlot ? i : Math.floor(i / slots);
-              sameBits(actual.slice(i * rows, (i + 1) * rows), all.slice(row * rows, (row + 1) * rows), `${label} pair ${i}`);
+              sameBits(
+                actual.slice(i * rows, (i + 1) * rows),
+                all.slice(row * rows, (row + 1) * rows),
+                `${label} pair ${i}`,
+              );
             });
           }
         }
@@ -275,6 +304,25 @@ test('all builds give the same bits', () => {
       });
       for (const other of others) sameBits(other.result, first!.result, `${name}, ${count} rows, ${other.variant}`);
     }
+  }
+});
+
+test('addresses above 2 GiB give the same bits', async () => {
+  // Only the pages that are used take memory.
+  const low = hosts.at(-1)!;
+  const high = await loadKernels(low.variant, 33000, 2 ** 31 - 8192);
+  for (const name of TYPES) {
+    const width = widths(name).at(-1)!;
+    const [expected, actual] = [low, high].map((host) => {
+      let result: Float32Array = new Float32Array();
+      scoped(host, () => {
+        const matrix = placeMatrix(host, name, width, 40, 123);
+        const placed = placeActivations(host, matrix.type, activations(width, 9, 321), width, 9);
+        result = mulMat(host, matrix, placed, 9, identity(9), 9);
+      });
+      return result;
+    });
+    sameBits(actual!, expected!, name);
   }
 });
 
