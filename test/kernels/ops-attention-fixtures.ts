@@ -7,6 +7,8 @@ export interface AttentionCase {
   readonly headDim: number;
   readonly headDimV: number;
   readonly context: number;
+  /** Positions that a row sees; 0 or absent for all. */
+  readonly window?: number;
   /** Positions stored in each sequence's cache. */
   readonly stored: readonly number[];
   /** Rows of the pass. */
@@ -86,7 +88,7 @@ export class AttentionBench {
     const count = rows.length * headCount * headDimV;
     const dst = bench.reserve(count * 4);
     const args = [dst, this.#q, this.#kCache, this.#vCache, ...this.#places, ...this.#sizes(), this.#scale];
-    this.#items('attention', items, order, args);
+    this.#items('attention', items, order, [...args, this.#window()]);
     return bench.read(dst, count).slice();
   }
 
@@ -99,9 +101,14 @@ export class AttentionBench {
     const dst = bench.reserve(count * 4);
     const items = rows.length * headCountKv * Math.ceil(context / bench.constant('ATTENTION_CHUNK'));
     const args = [partial, this.#q, this.#kCache, this.#vCache, ...this.#places, ...this.#sizes(), this.#scale];
-    this.#items('attention_partial', items, order, args);
-    this.#items('attention_merge', rows.length * headCount, order, [dst, partial, this.#places[0]!, ...this.#sizes()]);
+    this.#items('attention_partial', items, order, [...args, this.#window()]);
+    const merge = [dst, partial, this.#places[0]!, ...this.#sizes(), this.#window()];
+    this.#items('attention_merge', rows.length * headCount, order, merge);
     return bench.read(dst, count).slice();
+  }
+
+  #window(): number {
+    return this.#shape.window ?? 0;
   }
 
   #sizes(): number[] {
@@ -122,11 +129,12 @@ export function attentionTwin(shape: AttentionCase, data: AttentionData): Float6
   rows.forEach(({ sequence, position }, row) => {
     const k = data.k[sequence]!;
     const v = data.v[sequence]!;
+    const first = shape.window ? Math.max(0, position + 1 - shape.window) : 0;
     for (let head = 0; head < headCount; head++) {
       const kvHead = Math.floor(head / (headCount / headCountKv));
       const query = (row * headCount + head) * headDim;
       const scores: number[] = [];
-      for (let p = 0; p <= position; p++) {
+      for (let p = first; p <= position; p++) {
         let sum = 0;
         for (let i = 0; i < headDim; i++) {
           sum += data.q[query + i]! * halfToFloat(floatToHalf(k[(p * headCountKv + kvHead) * headDim + i]!));
@@ -138,8 +146,8 @@ export function attentionTwin(shape: AttentionCase, data: AttentionData): Float6
       const total = weights.reduce((a, b) => a + b, 0);
       for (let i = 0; i < headDimV; i++) {
         let sum = 0;
-        for (let p = 0; p <= position; p++) {
-          sum += weights[p]! * halfToFloat(floatToHalf(v[(p * headCountKv + kvHead) * headDimV + i]!));
+        for (let p = first; p <= position; p++) {
+          sum += weights[p - first]! * halfToFloat(floatToHalf(v[(p * headCountKv + kvHead) * headDimV + i]!));
         }
         out[(row * headCount + head) * headDimV + i] = sum / total;
       }

@@ -31,6 +31,8 @@ const SHAPES = [
   // No multiple of 4, to say nothing of 8.
   shapeOf(5, 1, 10, 6),
   shapeOf(2, 2, 2, 2),
+  // Windows within a chunk, over the border of two, of just one position, and wider than everything.
+  ...[1, 5, 100, 130, 256, 1000].map((window) => ({ ...shapeOf(6, 2, 64), window })),
 ];
 
 test('attention against its twin in f64', async () => {

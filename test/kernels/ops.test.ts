@@ -193,6 +193,45 @@ test('swiglu: error table over the range, limits', async () => {
   assert.is(large, Math.fround(3e38));
 });
 
+test('geglu, scale and sigmoid_gate against f64', async () => {
+  const count = 1300;
+  const gate = Float32Array.from({ length: count }, (_, i) => -12 + (24 * i) / (count - 1));
+  const up = randomFloats(count, 9, 2);
+  const gated = await divided(Math.ceil(count / 256), count, (bench, ranges) => {
+    const [g, u] = [bench.floats(gate), bench.floats(up)];
+    const dst = bench.reserve(count * 4);
+    for (const [start, end] of ranges) bench.call('geglu', start, end, 0, dst, g, u, count);
+    return dst;
+  });
+  gated.forEach((value, i) => {
+    const g = gate[i]!;
+    const expected = 0.5 * g * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (g + 0.044715 * g ** 3))) * up[i]!;
+    assert.ok(Math.abs(value - expected) <= 1e-6 * Math.max(1, Math.abs(expected)), `gelu(${g}) · ${up[i]} = ${value}`);
+  });
+  const scaled = await divided(Math.ceil(count / 1024), count, (bench, ranges) => {
+    const from = bench.floats(up);
+    const dst = bench.reserve(count * 4);
+    for (const [start, end] of ranges) bench.call('scale', start, end, 0, dst, from, count, floatBits(0.3));
+    return dst;
+  });
+  assert.equal(
+    scaled,
+    up.map((value) => value * Math.fround(0.3)),
+  );
+  const [rows, width] = [13, 100];
+  const factors = Float32Array.from({ length: rows }, (_, row) => row - 6);
+  const weighed = await divided(rows, count, (bench, ranges) => {
+    const [from, g] = [bench.floats(up), bench.floats(factors)];
+    const dst = bench.reserve(count * 4);
+    for (const [start, end] of ranges) bench.call('sigmoid_gate', start, end, 0, dst, from, g, width);
+    return dst;
+  });
+  weighed.forEach((value, i) => {
+    const expected = up[i]! / (1 + Math.exp(-factors[Math.floor(i / width)]!));
+    assert.ok(Math.abs(value - expected) <= 3e-7 * Math.abs(expected), `row ${Math.floor(i / width)}`);
+  });
+});
+
 /** Soft-max of two logits 0 and x, without normalising, shows e^x: p₁ / p₀ up to two roundings. */
 test('exp: error table over the range, through top_k', async () => {
   const bench = await simdBench(64);
