@@ -83,16 +83,16 @@ class ChainSampler implements Sampler {
       return sorted?.filter((id) => values[id]! >= minimum) ?? idsFrom(values, minimum);
     }
     const total = sumOfExp(values, sorted, most);
-    // Tokens below this share together have less than 1 - p: the nucleus never reaches them, and they need no sorting.
-    const least = most + Math.log(((1 - topP) * total) / values.length) - 1e-6;
-    const ordered = sorted ?? sortedByValue(idsFrom(values, Math.max(least, minimum)), values);
-    let kept = 0;
-    for (let sum = 0; kept < ordered.length && (kept === 0 || sum < topP * total); kept++) {
-      const value = values[ordered[kept]!]!;
-      if (value < minimum) break;
-      sum += Math.exp(value - most);
+    if (sorted !== undefined) return nucleus(values, sorted, most, topP * total, minimum) ?? sorted;
+    // Most often a few tokens are enough, and no more need to be put in order.
+    for (let count = 64; count * 8 < values.length; count *= 8) {
+      const few = nucleus(values, topIds(values, count), most, topP * total, minimum);
+      if (few !== undefined) return few;
     }
-    return ordered.subarray(0, kept);
+    // Tokens below this share together have less than 1 - p: the nucleus never reaches them.
+    const least = most + Math.log(((1 - topP) * total) / values.length) - 1e-6;
+    const ordered = sortedByValue(idsFrom(values, Math.max(least, minimum)), values);
+    return nucleus(values, ordered, most, topP * total, minimum) ?? ordered;
   }
 
   #draw(values: Float32Array, ids: Int32Array | undefined, most: number): number {
@@ -118,6 +118,26 @@ class ChainSampler implements Sampler {
     }
     return ids === undefined ? chosen : ids[chosen]!;
   }
+}
+
+/**
+ * The first of `ordered` whose weights reach `wanted`, cut where values fall below `minimum`; undefined when they do
+ * not reach it.
+ */
+function nucleus(
+  values: Float32Array,
+  ordered: Int32Array,
+  most: number,
+  wanted: number,
+  minimum: number,
+): Int32Array | undefined {
+  let sum = 0;
+  for (let kept = 0; kept < ordered.length; kept++) {
+    const value = values[ordered[kept]!]!;
+    if (kept > 0 && (sum >= wanted || value < minimum)) return ordered.subarray(0, kept);
+    sum += Math.exp(value - most);
+  }
+  return sum >= wanted ? ordered : undefined;
 }
 
 function sumOfExp(values: Float32Array, ids: Int32Array | undefined, most: number): number {

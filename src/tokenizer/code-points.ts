@@ -1,4 +1,7 @@
-/** Text as code points with their classes, for the pre-tokenisers. */
+/**
+ * Text as code points with their classes, for the pre-tokenisers. Letters and numbers are what the runtime's Unicode
+ * version says: characters that are newer than it, or than the model, may be cut differently elsewhere.
+ */
 
 /** A letter (`\p{L}`). */
 export const LETTER = 1;

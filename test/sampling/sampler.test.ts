@@ -122,6 +122,29 @@ function plainFilter(values: Float32Array, topK: number, topP: number, minP: num
   return new Set(ids.filter((id) => minP === 0 || values[id]! >= most + Math.log(minP)));
 }
 
+test('top-p over a large vocabulary', () => {
+  const random = new Random(4);
+  for (const [width, topP] of [
+    [40, 0.9],
+    [15, 0.5],
+    [15, 0.95],
+    [2, 0.5],
+    [0, 0.1],
+  ] as const) {
+    for (const minP of [0, 0.3]) {
+      const values = Float32Array.from({ length: 2000 }, () => (random.uniform() + random.uniform() - 1) * width);
+      const kept = plainFilter(values, 0, topP, minP);
+      const drawn = counts(values, { temperature: 1e6, topP, minP }, Math.min(500, kept.size * 25));
+      const seen = drawn.flatMap((count, token) => (count > 0 ? [token] : []));
+      assert.ok(
+        seen.every((token) => kept.has(token)),
+        `${width} ${topP} ${minP}`,
+      );
+      if (kept.size <= 20) assert.is(seen.length, kept.size, `${width} ${topP} ${minP}`);
+    }
+  }
+});
+
 test('same seed, same draws; another seed, others', () => {
   const values = Float32Array.from({ length: 1000 }, (_, i) => Math.sin(i) * 3);
   const draw = (seed: number): number[] => {
