@@ -71,9 +71,9 @@ export async function prepareModel(
   return { architecture, model, weights };
 }
 
-function handleOf({ name, shape }: ExpectedTensor): Weight {
+function handleOf({ name, shape, kind }: ExpectedTensor): Weight {
   const [width = 1, rows = 1, experts = 1] = shape;
-  return { kind: 'weight', name, width, rows, experts, firstRow: 0 };
+  return { kind: 'weight', name, width, rows, experts, firstRow: 0, vector: kind === 'vector' };
 }
 
 function chooseContextLength(trained: number, asked: number | undefined): number {

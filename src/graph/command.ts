@@ -17,6 +17,8 @@ export interface Weight {
   readonly experts: number;
   /** First row, for a handle to some rows of a matrix that the file stores in one piece; 0 otherwise. */
   readonly firstRow: number;
+  /** A norm, bias or other vector: kept as plain f32, never multiplied by as a matrix. */
+  readonly vector: boolean;
 }
 
 /** An f32 activation of one pass, `rows` × `width`, or int32 where `ids` is set. */

@@ -15,6 +15,13 @@ export type RopeScaling =
   | { readonly type: 'none' }
   | { readonly type: 'linear'; readonly factor: number }
   | {
+      /** Divisors of their own for each pair, from tensors: one set up to the original context, one beyond it. */
+      readonly type: 'longrope';
+      readonly originalContextLength: number;
+      /** Factor on sine and cosine. */
+      readonly attentionFactor: number;
+    }
+  | {
       readonly type: 'yarn';
       readonly factor: number;
       /** Context length before the extension. */
@@ -45,6 +52,8 @@ export function ropeParameters(
   let magnitude = 1;
   if (scaling.type === 'linear') {
     for (let i = 0; i < pairs; i++) frequencies[i] = frequencies[i]! / scaling.factor;
+  } else if (scaling.type === 'longrope') {
+    magnitude = scaling.attentionFactor;
   } else if (scaling.type === 'yarn') {
     const { factor, extFactor } = scaling;
     const low = Math.max(0, Math.floor(correctionDim(scaling.betaFast)));

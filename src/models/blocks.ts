@@ -1,26 +1,53 @@
 /** What decoder architectures have in common: embedding, attention, dense and mixture-of-experts FFN, head. */
 
-import type { Activation } from '../graph/command.ts';
+import { AprError } from '../errors.ts';
+import type { Activation, Weight } from '../graph/command.ts';
 import type { Ops } from '../graph/ops.ts';
 import { type RopeParameters, ropeParameters } from '../graph/rope.ts';
 import type { Architecture, ExpectedTensor, Model } from './architecture.ts';
 import type { Hyperparameters } from './hyperparameters.ts';
 
-/** The one rotation of an architecture that turns all heads alike, with the divisors of `rope_freqs.weight` if any. */
+/**
+ * The one rotation of an architecture that turns all heads alike. Its frequencies are divided by `rope_freqs.weight`, or
+ * with LongRoPE by the factors that belong to the context length, where the file has such tensors.
+ */
 export function rotation(pairing: RopeParameters['pairing']): Architecture['ropes'] {
-  return ({ ropeDims, ropeFreqBase, ropeScaling }, vectors) => [
-    ropeParameters(pairing, ropeDims, ropeFreqBase, ropeScaling, vectors.get('rope_freqs.weight')),
-  ];
+  return ({ ropeDims, ropeFreqBase, ropeScaling }, vectors, contextLength) => {
+    const long = ropeScaling.type === 'longrope' && contextLength > ropeScaling.originalContextLength;
+    const factors = vectors.get('rope_freqs.weight') ?? vectors.get(`rope_factors_${long ? 'long' : 'short'}.weight`);
+    if (ropeScaling.type === 'longrope' && factors === undefined) {
+      const message = 'the file asks for LongRoPE scaling, but has no tensors rope_factors_long and rope_factors_short';
+      throw new AprError('UNSUPPORTED', message);
+    }
+    return [ropeParameters(pairing, ropeDims, ropeFreqBase, ropeScaling, factors)];
+  };
+}
+
+/** Divisors of the RoPE frequencies that a file may hold. */
+export function ropeFactorTensors(hp: Hyperparameters): ExpectedTensor[] {
+  const names = ['rope_freqs.weight', 'rope_factors_long.weight', 'rope_factors_short.weight'];
+  return names.map((name) => ({ name, shape: [hp.ropeDims / 2], kind: 'vector', optional: true, setup: true }));
+}
+
+export interface DecoderVariant {
+  /** Factor on the embedding. */
+  readonly embeddingScale?: number;
 }
 
 /** Records embedding, every block, the final norm and the head. */
-export function decoder(ops: Ops, model: Model, block: (x: Activation, prefix: string) => Activation): Activation {
+export function decoder(
+  ops: Ops,
+  model: Model,
+  block: (x: Activation, prefix: string, layer: number) => Activation,
+  { embeddingScale }: DecoderVariant = {},
+): Activation {
   const { blockCount, rmsEps } = model.hyperparameters;
   ops.layer = undefined;
   let x = ops.embed('embd', model.weight('token_embd.weight')); // [rows, embedding]
+  if (embeddingScale !== undefined) x = ops.scale('embd_scaled', x, embeddingScale);
   for (let layer = 0; layer < blockCount; layer++) {
     ops.layer = layer;
-    x = block(x, `blk.${layer}`);
+    x = block(x, `blk.${layer}`, layer);
   }
   ops.layer = undefined;
   x = ops.selectOutputs('output_rows', x); // [outputs, embedding]
@@ -29,53 +56,116 @@ export function decoder(ops: Ops, model: Model, block: (x: Activation, prefix: s
   return ops.mulMat('logits', head, x); // [outputs, vocabulary]
 }
 
+/** Where an architecture's attention differs from the common one. */
+export interface AttentionVariant {
+  /** Default: the model's first rotation. */
+  readonly rope?: RopeParameters;
+  /** Positions that a row sees; 0 or absent for all. */
+  readonly window?: number;
+  /** Matrix of a projection. Default: `attn_q.weight`, `attn_k.weight`, `attn_v.weight` of the block. */
+  readonly projection?: (name: 'q' | 'k' | 'v') => Weight;
+  /** Name within the block of a norm between the output projection and the residual. */
+  readonly postNorm?: string;
+}
+
 /** Attention with its norm and residual. Biases and Q/K norms take part where the file has them. */
-export function attention(ops: Ops, model: Model, input: Activation, prefix: string): Activation {
-  const [rope] = model.ropes as [RopeParameters];
+export function attention(
+  ops: Ops,
+  model: Model,
+  input: Activation,
+  prefix: string,
+  variant: AttentionVariant = {},
+): Activation {
   const { headCount, headCountKv, headDim, headDimV, rmsEps, attentionScale } = model.hyperparameters;
-  const project = (name: string, x: Activation): Activation => {
-    const product = ops.mulMat(`attn_${name}`, model.weight(`${prefix}.attn_${name}.weight`), x);
+  const rope = variant.rope ?? (model.ropes[0] as RopeParameters);
+  const project = (name: 'q' | 'k' | 'v' | 'output', weight: Weight, x: Activation): Activation => {
+    const product = ops.mulMat(`attn_${name}`, weight, x);
     return ops.addBias(`attn_${name}_bias`, product, model.optional(`${prefix}.attn_${name}.bias`));
   };
-  const rotate = (name: string, x: Activation): Activation => {
+  const projectInput = (name: 'q' | 'k' | 'v', x: Activation): Activation =>
+    project(name, variant.projection?.(name) ?? model.weight(`${prefix}.attn_${name}.weight`), x);
+  const rotate = (name: 'q' | 'k', x: Activation): Activation => {
     const norm = model.optional(`${prefix}.attn_${name}_norm.weight`); // [headDim], shared by all heads
     const normed = norm === undefined ? x : ops.rmsNorm(`attn_${name}_norm`, x, norm, rmsEps);
     return ops.rope(`attn_${name}_rope`, normed, headDim, rope);
   };
   const x = ops.rmsNorm('attn_norm', input, model.weight(`${prefix}.attn_norm.weight`), rmsEps);
-  const q = rotate('q', project('q', x)); // [rows, headCount · headDim]
-  const k = rotate('k', project('k', x)); // [rows, headCountKv · headDim]
-  const v = project('v', x); // [rows, headCountKv · headDimV]
-  const shape = { headCount, headCountKv, headDim, headDimV, scale: attentionScale };
+  const q = rotate('q', projectInput('q', x)); // [rows, headCount · headDim]
+  const k = rotate('k', projectInput('k', x)); // [rows, headCountKv · headDim]
+  const v = projectInput('v', x); // [rows, headCountKv · headDimV]
+  const shape = { headCount, headCountKv, headDim, headDimV, scale: attentionScale, window: variant.window ?? 0 };
   const attended = ops.attention('attn_kqv', q, k, v, shape); // [rows, headCount · headDimV]
-  return ops.add('attn_residual', input, project('output', attended));
+  const output = project('output', model.weight(`${prefix}.attn_output.weight`), attended);
+  return ops.add('attn_residual', input, postNorm(ops, model, output, prefix, 'attn_post_norm', variant.postNorm));
 }
 
-/** SwiGLU feed-forward with its norm and residual. */
-export function denseFfn(ops: Ops, model: Model, input: Activation, prefix: string): Activation {
-  const project = (name: string, x: Activation): Activation => {
-    const product = ops.mulMat(`ffn_${name}`, model.weight(`${prefix}.ffn_${name}.weight`), x);
+/** Where an architecture's dense FFN differs from the common one. */
+export interface FfnVariant {
+  /** Default `swiglu`. */
+  readonly activation?: 'swiglu' | 'geglu';
+  /** Matrix of a projection. Default: `ffn_gate.weight` and `ffn_up.weight` of the block. */
+  readonly projection?: (name: 'gate' | 'up') => Weight;
+  /** Name within the block of a norm between the down projection and the residual. */
+  readonly postNorm?: string;
+}
+
+/** Gated feed-forward with its norm and residual. */
+export function denseFfn(
+  ops: Ops,
+  model: Model,
+  input: Activation,
+  prefix: string,
+  variant: FfnVariant = {},
+): Activation {
+  const project = (name: 'gate' | 'up' | 'down', x: Activation): Activation => {
+    const own = name === 'down' ? undefined : variant.projection?.(name);
+    const product = ops.mulMat(`ffn_${name}`, own ?? model.weight(`${prefix}.ffn_${name}.weight`), x);
     return ops.addBias(`ffn_${name}_bias`, product, model.optional(`${prefix}.ffn_${name}.bias`));
   };
+  const activation = variant.activation ?? 'swiglu';
   const x = ops.rmsNorm('ffn_norm', input, model.weight(`${prefix}.ffn_norm.weight`), model.hyperparameters.rmsEps);
-  const inner = ops.swiglu('ffn_swiglu', project('gate', x), project('up', x)); // [rows, feedForward]
-  return ops.add('ffn_residual', input, project('down', inner));
+  const inner = ops[activation](`ffn_${activation}`, project('gate', x), project('up', x)); // [rows, feedForward]
+  const output = project('down', inner);
+  return ops.add('ffn_residual', input, postNorm(ops, model, output, prefix, 'ffn_post_norm', variant.postNorm));
 }
 
-/**
- * Mixture of experts with its norm and residual: soft-max over all experts, the best `expertUsedCount`, weights
- * renormalised to sum 1.
- */
-export function moeFfn(ops: Ops, model: Model, input: Activation, prefix: string): Activation {
+function postNorm(
+  ops: Ops,
+  model: Model,
+  x: Activation,
+  prefix: string,
+  name: string,
+  weightName: string | undefined,
+): Activation {
+  if (weightName === undefined) return x;
+  return ops.rmsNorm(name, x, model.weight(`${prefix}.${weightName}`), model.hyperparameters.rmsEps);
+}
+
+export interface MoeVariant {
+  /** Whether the chosen experts' weights are renormalised to sum 1. Default true. */
+  readonly normalise?: boolean;
+  /** What is added to the experts' sum, computed from their normed input. */
+  readonly shared?: (x: Activation) => Activation;
+}
+
+/** Mixture of experts with its norm and residual: soft-max over all experts, the best `expertUsedCount`. */
+export function moeFfn(
+  ops: Ops,
+  model: Model,
+  input: Activation,
+  prefix: string,
+  { normalise = true, shared }: MoeVariant = {},
+): Activation {
   const { expertUsedCount: slots, rmsEps } = model.hyperparameters;
   const x = ops.rmsNorm('ffn_norm', input, model.weight(`${prefix}.ffn_norm.weight`), rmsEps);
   const logits = ops.mulMat('ffn_gate_inp', model.weight(`${prefix}.ffn_gate_inp.weight`), x); // [rows, experts]
-  const routing = ops.topK('ffn_routing', logits, slots, true);
+  const routing = ops.topK('ffn_routing', logits, slots, normalise);
   const experts = (name: string, input: Activation, perSlot: boolean): Activation =>
     ops.mulMatId(`ffn_${name}_exps`, model.weight(`${prefix}.ffn_${name}_exps.weight`), input, routing, slots, perSlot);
   const inner = ops.swiglu('ffn_swiglu', experts('gate', x, false), experts('up', x, false)); // [rows · slots, expertFf]
   const combined = ops.combine('ffn_moe_out', experts('down', inner, true), routing, slots);
-  return ops.add('ffn_residual', input, combined);
+  const output = shared === undefined ? combined : ops.add('ffn_out', combined, shared(x));
+  return ops.add('ffn_residual', input, output);
 }
 
 /** Tensors outside the blocks. */

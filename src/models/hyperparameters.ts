@@ -35,6 +35,12 @@ export interface Hyperparameters {
   readonly expertCount: number;
   readonly expertUsedCount: number;
   readonly expertFeedForwardLength: number;
+  /** Inner width of an expert that every token goes through; 0 for none. */
+  readonly sharedExpertFeedForwardLength: number;
+  /** Positions that a layer with a sliding window sees; 0 for none. Which layers have one, the architecture knows. */
+  readonly slidingWindow: number;
+  /** RoPE base of the layers with a sliding window. */
+  readonly ropeFreqBaseSliding: number;
   readonly vocabularySize: number;
   /** Metadata keys that the file lacks, with the value taken instead. */
   readonly defaults: Readonly<Record<string, number>>;
@@ -120,6 +126,9 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     expertCount,
     expertUsedCount: expertCount > 0 ? required('expert_used_count', 'experts used for a token') : 0,
     expertFeedForwardLength: metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength,
+    sharedExpertFeedForwardLength: metadata.uint(key('expert_shared_feed_forward_length')) ?? 0,
+    slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
+    ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')) ?? 1e4,
     vocabularySize,
     defaults,
   };
@@ -138,6 +147,12 @@ function readRopeScaling(
       return { type: 'none' };
     case 'linear':
       return factor === 0 || factor === 1 ? { type: 'none' } : { type: 'linear', factor };
+    case 'longrope':
+      return {
+        type: 'longrope',
+        originalContextLength: metadata.uint(key('rope.scaling.original_context_length')) ?? contextLength,
+        attentionFactor: metadata.float(key('rope.scaling.attn_factor')) ?? 1,
+      };
     case 'yarn':
       return {
         type: 'yarn',
@@ -154,7 +169,7 @@ function readRopeScaling(
       throw new AprError(
         'UNSUPPORTED',
         `${metadata.sourceName}: RoPE scaling "${type}" (${key('rope.scaling.type')}) is not supported; ` +
-          'none, linear and yarn are, and Llama 3 frequencies through rope_freqs.weight',
+          'none, linear, yarn and longrope are, and Llama 3 frequencies through rope_freqs.weight',
         { key: key('rope.scaling.type'), found: type },
       );
   }

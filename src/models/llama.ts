@@ -11,6 +11,7 @@ import {
   forEachBlock,
   moeFfn,
   moeFfnTensors,
+  ropeFactorTensors,
   rotation,
 } from './blocks.ts';
 
@@ -19,8 +20,7 @@ export const llama: Architecture = {
   ropes: rotation('interleaved'),
   tensors: (hp) => [
     ...decoderTensors(hp),
-    // Llama 3.1 and later: divisors of the RoPE frequencies.
-    { name: 'rope_freqs.weight', shape: [hp.ropeDims / 2], kind: 'vector', optional: true, setup: true },
+    ...ropeFactorTensors(hp),
     ...forEachBlock(hp, (prefix) => [
       ...attentionTensors(hp, prefix, { bias: 'optional' }),
       ...(hp.expertCount > 0 ? moeFfnTensors(hp, prefix) : denseFfnTensors(hp, prefix, 'optional')),

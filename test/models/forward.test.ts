@@ -50,7 +50,7 @@ for (const [name, more] of [
       if (tensor === undefined) return undefined;
       used.add(tensorName);
       const [width = 1, rows = 1, experts = 1] = tensor.shape;
-      return { kind: 'weight', name: tensorName, width, rows, experts, firstRow: 0 };
+      return { kind: 'weight', name: tensorName, width, rows, experts, firstRow: 0, vector: tensor.kind === 'vector' };
     };
     const model = {
       hyperparameters,

@@ -36,7 +36,9 @@ function roundTripQ8_0(x: Float32Array, at: number): void {
   let largest = 0;
   for (let i = at; i < at + 32; i++) largest = Math.max(largest, Math.abs(x[i]!));
   const scale = halfToFloat(floatToHalf(Math.fround(largest / 127)));
-  const inverse = largest === 0 ? 0 : Math.fround(127 / largest);
+  const quotient = Math.fround(127 / largest);
+  // Zeros, or so small that the inverse overflows: nothing is left.
+  const inverse = Number.isFinite(quotient) ? quotient : 0;
   for (let i = at; i < at + 32; i++) x[i] = roundEven(Math.fround(x[i]! * inverse)) * scale;
 }
 
@@ -44,11 +46,12 @@ function roundTripQ8_0(x: Float32Array, at: number): void {
 function roundTripQ8K(x: Float32Array, at: number): void {
   let largest = 0;
   for (let i = at; i < at + 256; i++) if (Math.abs(x[i]!) > Math.abs(largest)) largest = x[i]!;
-  if (largest === 0) {
+  const inverse = Math.fround(-127 / largest);
+  // Zeros, or so small that the inverse overflows: nothing is left.
+  if (!Number.isFinite(inverse)) {
     x.fill(0, at, at + 256);
     return;
   }
-  const inverse = Math.fround(-127 / largest);
   const scale = Math.fround(1 / inverse);
   for (let i = at; i < at + 256; i++) x[i] = Math.min(127, roundEven(Math.fround(x[i]! * inverse))) * scale;
 }

@@ -70,7 +70,7 @@ export interface Layout {
 
 /** Bytes that a tensor takes once it lies in memory: interleaved groups, or plain f32 for a vector. */
 export function placedBytes(kernels: KernelExports, weight: Weight, info: TensorInfo): number {
-  if (info.shape.length === 1) return align(weight.width * 4);
+  if (weight.vector) return align(weight.width * 4);
   const groups = Math.ceil(weight.rows / kernels.GROUP_ROWS.value);
   return align(weight.experts * groups * groupBytes(kernels, info.type.id, weight.width));
 }

@@ -33,7 +33,7 @@ export function stagingBytes(layout: Layout, groupRows: number): number {
   let largest = STAGING_BYTES;
   for (const { info, weight } of layout.weights.values()) {
     const rowBytes = info.byteLength / (weight.rows * weight.experts);
-    largest = Math.max(largest, info.shape.length === 1 ? info.byteLength : rowBytes * groupRows);
+    largest = Math.max(largest, weight.vector ? info.byteLength : rowBytes * groupRows);
   }
   return Math.ceil(largest / 64) * 64;
 }
@@ -43,7 +43,7 @@ export function planJobs(layout: Layout, kernels: KernelExports): LoadJob[] {
   const jobs: LoadJob[] = [];
   for (const { info, weight, bank, pointer } of layout.weights.values()) {
     const type = info.type.id;
-    if (info.shape.length === 1) {
+    if (weight.vector) {
       jobs.push({
         offset: info.offset,
         byteLength: info.byteLength,
