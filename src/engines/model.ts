@@ -32,8 +32,9 @@ export async function prepareModel(
   supportedTypes: ReadonlySet<string>,
   askedContextLength?: number,
 ): Promise<PreparedModel> {
-  const hyperparameters = readHyperparameters(file.metadata);
-  const architecture = architectureOf(hyperparameters.architecture, file.source.name);
+  const read = readHyperparameters(file.metadata);
+  const architecture = architectureOf(read.architecture, file.source.name);
+  const hyperparameters = architecture.adjust?.(read) ?? read;
   // A list of expected tensors for four billion layers would not come back.
   assertBounds(file.source.name, hyperparameters);
   const expected = architecture.tensors(hyperparameters);

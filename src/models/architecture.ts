@@ -41,6 +41,8 @@ export interface Architecture {
   readonly name: string;
   /** Every tensor that a file with these hyperparameters has or may have, and no other. */
   tensors(hyperparameters: Hyperparameters): ExpectedTensor[];
+  /** Changes what follows from this architecture alone; throws AprError UNSUPPORTED for what is not computed. */
+  adjust?(hyperparameters: Hyperparameters): Hyperparameters;
   /**
    * Rotations of queries and keys; most architectures have one.
    * `vectors` holds the tensors that are marked `setup`, as far as the file has them.

@@ -39,6 +39,8 @@ export interface Hyperparameters {
   readonly sharedExpertFeedForwardLength: number;
   /** Positions that a layer with a sliding window sees; 0 for none. Which layers have one, the architecture knows. */
   readonly slidingWindow: number;
+  /** Bound of a soft cap on the logits; 0 for none. */
+  readonly finalLogitSoftcapping: number;
   /** RoPE base of the layers with a sliding window. */
   readonly ropeFreqBaseSliding: number;
   readonly vocabularySize: number;
@@ -128,6 +130,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     expertFeedForwardLength: metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength,
     sharedExpertFeedForwardLength: metadata.uint(key('expert_shared_feed_forward_length')) ?? 0,
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
+    finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')) ?? 0,
     ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')) ?? 1e4,
     vocabularySize,
     defaults,
