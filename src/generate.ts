@@ -216,7 +216,7 @@ function logprobEntry(context: GenerationContext, logits: Float32Array, token: n
   const { chosen, top } = logprobsOf(logits, token, count);
   const entry = (id: number, logprob: number) => ({
     token_id: id,
-    text: context.tokenizer.decode([id], { special: true }),
+    text: context.tokenizer.tokenText(id),
     logprob,
   });
   return { ...entry(token, chosen), top: top.map(({ id, logprob }) => entry(id, logprob)) };
