@@ -38,6 +38,12 @@ for (const [name, more] of [
   ['llama', { expert_count: 4, expert_used_count: 2 }],
   ['qwen2', {}],
   ['qwen3', { 'attention.key_length': 16, 'attention.value_length': 16 }],
+  ['phi3', {}],
+  ['gemma3', { 'attention.sliding_window': 16, block_count: 7 }],
+  [
+    'qwen2moe',
+    { expert_count: 4, expert_used_count: 2, expert_feed_forward_length: 16, expert_shared_feed_forward_length: 24 },
+  ],
   ['qwen3moe', { expert_count: 8, expert_used_count: 2, expert_feed_forward_length: 16 }],
 ] as const) {
   test(`${name} ${JSON.stringify(more)}: the pass uses every declared tensor, with matching widths`, () => {
@@ -108,7 +114,7 @@ test('a missing RoPE base is 1e6 for the Qwen families and 1e4 otherwise, and is
 });
 
 test('an unknown RoPE scaling is refused by name', () => {
-  assert.throws(() => small('llama', { 'rope.scaling.type': 'longrope' }), /longrope/);
+  assert.throws(() => small('llama', { 'rope.scaling.type': 'dynamic' }), /dynamic/);
 });
 
 test.run();

@@ -1,0 +1,74 @@
+/**
+ * Gemma 3, text: five layers with a sliding window and a RoPE base of their own for each that sees everything, norms
+ * behind attention and FFN, GELU.
+ */
+
+import { AprError } from '../errors.ts';
+import { ropeParameters } from '../graph/rope.ts';
+import type { Architecture } from './architecture.ts';
+import {
+  attention,
+  attentionTensors,
+  decoder,
+  decoderTensors,
+  denseFfn,
+  denseFfnTensors,
+  forEachBlock,
+} from './blocks.ts';
+import type { Hyperparameters } from './hyperparameters.ts';
+
+/** Every sixth layer sees all positions. */
+const PATTERN = 6;
+
+/** The 27B model scales by its residual width a head, unlike the others. Source: config.py of google/gemma_pytorch. */
+const WIDE_BLOCK_COUNT = 62;
+
+const ATTENTION_POST_NORM = 'post_attention_norm.weight';
+const FFN_POST_NORM = 'post_ffw_norm.weight';
+
+function isSliding({ slidingWindow }: Hyperparameters, layer: number): boolean {
+  return slidingWindow > 0 && layer % PATTERN < PATTERN - 1;
+}
+
+export const gemma3: Architecture = {
+  name: 'gemma3',
+  adjust: (hp) => {
+    if (hp.finalLogitSoftcapping !== 0) {
+      const message = `final_logit_softcapping is ${hp.finalLogitSoftcapping}, which is not implemented for gemma3`;
+      throw new AprError('UNSUPPORTED', message);
+    }
+    if (hp.blockCount !== WIDE_BLOCK_COUNT) return hp;
+    return { ...hp, attentionScale: 1 / Math.sqrt(hp.embeddingLength / hp.headCount) };
+  },
+  ropes: ({ ropeDims, ropeFreqBase, ropeFreqBaseSliding, ropeScaling }) => [
+    ropeParameters('halves', ropeDims, ropeFreqBase, ropeScaling),
+    ropeParameters('halves', ropeDims, ropeFreqBaseSliding, { type: 'none' }),
+  ],
+  tensors: (hp) => [
+    ...decoderTensors(hp),
+    ...forEachBlock(hp, (prefix) => [
+      ...attentionTensors(hp, prefix, { bias: 'none', norm: true }),
+      { name: `${prefix}.${ATTENTION_POST_NORM}`, shape: [hp.embeddingLength], kind: 'vector' },
+      ...denseFfnTensors(hp, prefix, 'none'),
+      { name: `${prefix}.${FFN_POST_NORM}`, shape: [hp.embeddingLength], kind: 'vector' },
+    ]),
+  ],
+  forward: (ops, model) => {
+    const { embeddingLength, slidingWindow } = model.hyperparameters;
+    const [everywhere, local] = model.ropes;
+    return decoder(
+      ops,
+      model,
+      (x, prefix, layer) => {
+        const sliding = isSliding(model.hyperparameters, layer);
+        const attended = attention(ops, model, x, prefix, {
+          rope: sliding ? local : everywhere,
+          window: sliding ? slidingWindow : 0,
+          postNorm: ATTENTION_POST_NORM,
+        });
+        return denseFfn(ops, model, attended, prefix, { activation: 'geglu', postNorm: FFN_POST_NORM });
+      },
+      { embeddingScale: Math.sqrt(embeddingLength) },
+    );
+  },
+};
