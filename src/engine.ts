@@ -36,7 +36,7 @@ export interface EngineInfo {
   readonly model: string;
   /** `general.name`, or the file's base name. */
   readonly name: string;
-  readonly format: 'gguf';
+  readonly format: 'gguf' | 'apr';
   readonly architecture: string;
   readonly parameterCount: number;
   readonly layerCount: number;

@@ -1,17 +1,30 @@
 /** apr: language models anywhere JavaScript runs. The public exports, for Node and what behaves like it. */
 
 import type { Engine, EngineOptions } from './engine.ts';
+import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
 import { createLocalEngine } from './engines/local.ts';
+import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
 
 /**
  * Loads a model file and returns an engine that runs it.
  *
- * @param source path of a GGUF file
+ * @param source path of a GGUF or .apr file
  * @throws AprError; its `code` says what is wrong, its message what to do
  */
 export function createEngine(source: string, options: EngineOptions = {}): Promise<Engine> {
   return createLocalEngine(nodePlatform, source, options);
+}
+
+/**
+ * Writes a model file in another format, without touching its weights.
+ *
+ * @param source path of a GGUF or .apr file
+ * @param target path to write; its ending, .gguf or .apr, says the format
+ * @throws AprError; OVERWRITE when the target exists and `force` is not set
+ */
+export function convertModel(source: string, target: string, options: ConvertOptions = {}): Promise<Conversion> {
+  return convertFile(nodePlatform, createFileSink, source, target, options);
 }
 
 export type {
@@ -37,4 +50,5 @@ export type {
   TokenizeOptions,
   TokenLogprob,
 } from './engine.ts';
+export type { Conversion, ConvertOptions } from './engines/convert.ts';
 export { AprError, type AprErrorCode } from './errors.ts';

@@ -3,6 +3,7 @@
 import type { Environment } from '../environment.ts';
 import { type OptionTable, type OptionValues, readValues, type ScannedArguments } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { CONVERT_OPTIONS } from './convert-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 
 export interface Command {
@@ -63,5 +64,16 @@ export const COMMANDS: readonly Command[] = [
       ],
     ],
     load: async () => (await import('./run.ts')).run,
+  }),
+  define({
+    name: 'convert',
+    summary: 'Write a model in another format, GGUF or .apr',
+    usage: 'convert SOURCE -o FILE [options]',
+    options: CONVERT_OPTIONS,
+    examples: [
+      ['One file with tokenizer and chat template inside', 'apr convert model.gguf -o model.apr'],
+      ['And back, byte for byte', 'apr convert model.apr -o again.gguf'],
+    ],
+    load: async () => (await import('./convert.ts')).convert,
   }),
 ];

@@ -11,6 +11,8 @@ export interface HelpSection {
 }
 
 const WIDEST_NAME = 27;
+const PROMPT_LINE =
+  '  PROMPT                       The prompt, in quotes; without any, standard input is read if it is no terminal';
 
 export function generalSections(version: string, commands: readonly Command[]): HelpSection[] {
   return [
@@ -35,8 +37,8 @@ export function commandSections({ summary, usage, options, examples: shown }: Co
     {
       title: 'Arguments',
       body:
-        '  SOURCE                       Path of a GGUF file, or "demo": a tiny chat model that comes with apr\n' +
-        '  PROMPT                       The prompt, in quotes; without any, standard input is read if it is no terminal',
+        '  SOURCE                       Path of a GGUF or .apr file, or "demo": a tiny chat model that comes with apr' +
+        (usage.includes('PROMPT') ? `\n${PROMPT_LINE}` : ''),
     },
     ...groups.map((group) => ({
       title: group,

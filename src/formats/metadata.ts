@@ -71,6 +71,8 @@ export interface Metadata {
   typeOf(key: string): MetadataTypeName | undefined;
   /** Invalid UTF-8 becomes U+FFFD, a leading byte-order mark stays. */
   string(key: string): string | undefined;
+  /** Bytes of a string as the file has them; undefined for anything but a string. */
+  stringBytes(key: string): Uint8Array | undefined;
   /** Any integer type, non-negative and below 2^53. */
   uint(key: string): number | undefined;
   /** Any float or integer type; infinities and NaN are an error. */

@@ -15,7 +15,7 @@ export interface TensorInfo {
 
 /** A parsed model file: everything but the weights' bytes. */
 export interface ModelFile {
-  readonly format: 'gguf';
+  readonly format: 'gguf' | 'apr';
   /** Format version as the file states it. */
   readonly version: number;
   readonly source: ByteSource;

@@ -1,6 +1,7 @@
 /** Finds out what a file is by its first bytes, and reads its header. */
 
 import { AprError } from '../errors.ts';
+import { openApr } from './apr/open.ts';
 import type { ByteSource } from './byte-source.ts';
 import { openGguf } from './gguf/parse.ts';
 import type { ModelFile } from './model-file.ts';
@@ -10,7 +11,10 @@ import { describeBytes } from './signature.ts';
 export async function openModel(source: ByteSource): Promise<ModelFile> {
   const { name, size } = source;
   if (size === 0)
-    throw new AprError('BAD_FORMAT', `${name}: the file is empty (0 bytes), expected a GGUF model; fetch it again`);
+    throw new AprError(
+      'BAD_FORMAT',
+      `${name}: the file is empty (0 bytes), expected a GGUF or .apr model; fetch it again`,
+    );
   const head = await source.read(0, Math.min(size, 512));
   const magic = String.fromCharCode(...head.subarray(0, 4));
   switch (magic) {
@@ -18,18 +22,19 @@ export async function openModel(source: ByteSource): Promise<ModelFile> {
       return refusePart(await openGguf(source));
     case 'APR\0':
     case 'APR2':
-      throw new AprError(
-        'UNSUPPORTED',
-        `${name}: an .apr version 2 file, which is not read yet; expected a GGUF model`,
-      );
+      return openApr(source);
     case 'APRN':
     case 'APR1':
       throw new AprError(
         'UNSUPPORTED',
-        `${name}: an .apr version 1 file, which holds no language model; expected a GGUF model`,
+        `${name}: an .apr version 1 file (${magic}), which holds classical models and no language model; ` +
+          'expected a GGUF model or an .apr file of version 2',
       );
   }
-  throw new AprError('BAD_FORMAT', `${name}: not a model file: ${describeBytes(head, size)}; expected a GGUF model`);
+  throw new AprError(
+    'BAD_FORMAT',
+    `${name}: not a model file: ${describeBytes(head, size)}; expected a GGUF or .apr model`,
+  );
 }
 
 /** A part of a split model lacks most of the tensors, which would be reported one by one. */

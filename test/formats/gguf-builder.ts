@@ -72,8 +72,8 @@ export function buildGguf(file: BuilderFile = {}): Uint8Array {
   const metadata: Record<string, BuilderValue> = { ...file.metadata };
   if (alignment !== 32) metadata['general.alignment'] = alignment;
   const entries = Object.entries(metadata);
-  const writer = new ByteWriter().text('GGUF').u32(version);
-  writer.u64(counts.tensors ?? tensors.length).u64(counts.entries ?? entries.length);
+  const writer = new ByteWriter(version === 1 ? 4 : 8).text('GGUF').u32(version);
+  writer.size(counts.tensors ?? tensors.length).size(counts.entries ?? entries.length);
   for (const [key, value] of entries) writer.string(key).value(value);
 
   const pad = (size: number): number => Math.ceil(size / alignment) * alignment;
@@ -82,7 +82,7 @@ export function buildGguf(file: BuilderFile = {}): Uint8Array {
   for (const { name, shape, type = 'F32', data, offset = free } of tensors) {
     const { id, bytes } = describeTensor(shape, type, data);
     writer.string(name).u32(shape.length);
-    for (const size of shape) writer.u64(size);
+    for (const size of shape) writer.size(size);
     writer.u32(id).u64(offset);
     if (Number(offset) > MOST_DATA) continue; // a lie for the reader to find
     placed.push({ offset: Number(offset), data: bytes });
@@ -113,6 +113,12 @@ function describeTensor(
 export class ByteWriter {
   #bytes = new Uint8Array(1024);
   #length = 0;
+  readonly #sizeBytes: 4 | 8;
+
+  /** @param sizeBytes width of counts, lengths and dimensions: 4 in version 1 */
+  constructor(sizeBytes: 4 | 8 = 8) {
+    this.#sizeBytes = sizeBytes;
+  }
 
   /** What has been written so far. */
   bytes(): Uint8Array {
@@ -129,6 +135,11 @@ export class ByteWriter {
 
   u64(value: number | bigint): this {
     return this.#number(8, (view) => view.setBigUint64(0, BigInt(value), true));
+  }
+
+  /** A count, length or dimension. */
+  size(value: number | bigint): this {
+    return this.#sizeBytes === 4 ? this.u32(Number(value)) : this.u64(value);
   }
 
   /** Bytes as they are. */
@@ -151,7 +162,7 @@ export class ByteWriter {
   /** GGUF's string: length, bytes. */
   string(value: string | Uint8Array): this {
     const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value;
-    return this.u64(bytes.length).raw(bytes);
+    return this.size(bytes.length).raw(bytes);
   }
 
   /** A metadata value behind its type. */
@@ -162,7 +173,7 @@ export class ByteWriter {
 
   #typedValue({ type, value }: TypedValue): this {
     if (!Array.isArray(value)) return this.u32(VALUE_TYPE[type]).#scalar(type, value as Scalar);
-    this.u32(VALUE_TYPE.array).u32(VALUE_TYPE[type]).u64(value.length);
+    this.u32(VALUE_TYPE.array).u32(VALUE_TYPE[type]).size(value.length);
     for (const each of value as readonly Scalar[]) this.#scalar(type, each);
     return this;
   }

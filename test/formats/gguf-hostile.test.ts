@@ -34,8 +34,7 @@ function tensor(write: (writer: ByteWriter) => ByteWriter, data = 4096): () => U
 // The header.
 refused('no magic', 'BAD_FORMAT', () => new Uint8Array(64), 'GGUF');
 refusedFile('version 0', 'BAD_FORMAT', { version: 0 }, 'version 0');
-refusedFile('version 1', 'UNSUPPORTED', { version: 1 }, 'version 1', '2 or 3');
-refusedFile('version 4', 'UNSUPPORTED', { version: 4 }, 'version 4', '2 or 3');
+refusedFile('version 4', 'UNSUPPORTED', { version: 4 }, 'version 4', '1 to 3');
 refusedFile('big-endian', 'UNSUPPORTED', { version: 0x03000000 }, 'big-endian');
 refusedFile('tensor count beyond the file', 'BAD_FORMAT', { counts: { tensors: BEYOND } }, String(BEYOND), '24');
 refusedFile('entry count beyond the file', 'BAD_FORMAT', { counts: { entries: 2 ** 40 } }, String(2 ** 40), '24');

@@ -9,7 +9,7 @@ import { rejection } from './rejection.ts';
 
 const open = (file: BuilderFile) => openGguf(memorySource('small.gguf', buildGguf(file)));
 
-for (const version of [2, 3]) {
+for (const version of [1, 2, 3]) {
   test(`version ${version}: a vocabulary without tensors`, async () => {
     const file = await open({
       version,
@@ -22,6 +22,27 @@ for (const version of [2, 3]) {
     assert.equal([...file.metadata.keys()], ['general.architecture', 'tokenizer.ggml.tokens']);
   });
 }
+
+test('version 1: 32-bit counts, lengths and dimensions', async () => {
+  const data = Float32Array.from({ length: 6 }, (_, i) => i);
+  const file = await open({
+    version: 1,
+    metadata: { 'general.architecture': 'llama', words: ['', 'é', 'longer'], numbers: typed('int32', [1, -2]) },
+    tensors: [
+      { name: 'a', shape: [3, 2], data },
+      { name: 'b', shape: [32, 1, 2], type: 'Q8_0' },
+    ],
+  });
+  const words = file.metadata.strings('words')!;
+  assert.equal(
+    Array.from({ length: words.length }, (_, i) => words.at(i)),
+    ['', 'é', 'longer'],
+  );
+  assert.equal(Array.from(file.metadata.numbers('numbers')!), [1, -2]);
+  assert.equal(file.tensors.get('b')!.shape, [32, 1, 2]);
+  const { offset, byteLength } = file.tensors.get('a')!;
+  assert.equal(new Float32Array((await file.source.read(offset, byteLength)).buffer), data);
+});
 
 test('scalars of every type', async () => {
   const { metadata } = await open({

@@ -29,8 +29,8 @@ const CASES: readonly (readonly [name: string, code: AprErrorCode, bytes: Uint8A
   ['zeros', 'BAD_FORMAT', new Uint8Array(600), 'zeros'],
   ['text that has a brace in ninth place', 'BAD_FORMAT', latin1('function{} () there'), 'text', 'function{}'],
   ['anything else', 'BAD_FORMAT', latin1('\xde\xad\xbe\xef\x00\x01'), 'de ad be ef'],
-  ['.apr version 2', 'UNSUPPORTED', latin1('APR\0\x02\x00'), '.apr version 2'],
-  ['.apr version 2 of older writers', 'UNSUPPORTED', latin1('APR2\x02\x00'), '.apr version 2'],
+  ['.apr version 2, cut', 'BAD_FORMAT', latin1('APR\0\x02\x00'), '.apr', '64'],
+  ['.apr version 2 of older writers, cut', 'BAD_FORMAT', latin1('APR2\x02\x00'), '.apr', '64'],
   ['.apr version 1', 'UNSUPPORTED', latin1('APRN\x01\x00'), '.apr version 1'],
   ['.apr version 1 of older writers', 'UNSUPPORTED', latin1('APR1\x01\x00'), '.apr version 1'],
   [

@@ -16,6 +16,8 @@ export class HeaderReader {
   /** All bytes from the start of the file that have been fetched. */
   bytes: Uint8Array = new Uint8Array(0);
   position = 0;
+  /** Width of a count, length or dimension. */
+  sizeBytes: 4 | 8 = 8;
   #view = new DataView(new ArrayBuffer(0));
 
   constructor(source: ByteSource) {
@@ -81,6 +83,11 @@ export class HeaderReader {
     const value = this.#view.getBigUint64(this.position, true);
     this.position += 8;
     return value;
+  }
+
+  /** A count, length or dimension. */
+  size(): bigint {
+    return this.sizeBytes === 8 ? this.u64() : BigInt(this.u32());
   }
 
   /** The next `length` bytes, which {@link ensure} has made readable; a view that a later fetch leaves as it is. */

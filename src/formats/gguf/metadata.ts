@@ -6,6 +6,7 @@ import { printable } from '../printable.ts';
 
 // `ignoreBOM` keeps a byte-order mark: it can be a token of a vocabulary.
 const decoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true });
+const encoder = /* @__PURE__ */ new TextEncoder();
 const strictDecoder = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
 
 /** Invalid UTF-8 becomes U+FFFD. */
@@ -42,6 +43,8 @@ export function stringArray(bytes: Uint8Array, starts: Uint32Array, ends: Uint32
 export interface MetadataEntry {
   readonly type: MetadataTypeName;
   readonly value: MetadataValue;
+  /** Of a string that is not valid UTF-8: the bytes, some of which `value` has replaced. */
+  readonly bytes?: Uint8Array;
 }
 
 export class GgufMetadata implements Metadata {
@@ -67,6 +70,12 @@ export class GgufMetadata implements Metadata {
 
   typeOf(key: string): MetadataTypeName | undefined {
     return this.#entries.get(key)?.type;
+  }
+
+  stringBytes(key: string): Uint8Array | undefined {
+    const entry = this.#entries.get(key);
+    if (typeof entry?.value !== 'string') return undefined;
+    return entry.bytes ?? encoder.encode(entry.value);
   }
 
   string(key: string): string | undefined {

@@ -13,8 +13,8 @@ const MAX_NAME_BYTES = 65_535;
  * @throws AprError BAD_FORMAT
  */
 export async function readName(reader: HeaderReader, what: string): Promise<string> {
-  await reader.ensure(8, what);
-  const length = reader.u64();
+  await reader.ensure(reader.sizeBytes, what);
+  const length = reader.size();
   if (length > BigInt(reader.remaining)) throw reader.tooShort(what, length);
   if (length === 0n || length > BigInt(MAX_NAME_BYTES)) {
     throw bad(`${what} is ${length} bytes long, expected 1 to ${MAX_NAME_BYTES}`);

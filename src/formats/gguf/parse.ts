@@ -1,57 +1,33 @@
 /**
  * Reads a GGUF header: metadata and the index of tensors. Format: the GGUF specification in ggml's docs/gguf.md,
- * versions 2 and 3. Nothing is allocated before the file has been seen to be large enough for it.
+ * versions 1 to 3. Nothing is allocated before the file has been seen to be large enough for it.
  */
 
 import { AprError } from '../../errors.ts';
 import type { ByteSource } from '../byte-source.ts';
-import type { MetadataTypeName, MetadataValue, NumberArray } from '../metadata.ts';
+import type { MetadataValue, NumberArray } from '../metadata.ts';
 import type { ModelFile } from '../model-file.ts';
 import { printable } from '../printable.ts';
 import { HeaderReader } from './header-reader.ts';
-import { decodeUtf8, GgufMetadata, type MetadataEntry, stringArray } from './metadata.ts';
+import { decodeUtf8, decodeUtf8Strictly, GgufMetadata, type MetadataEntry, stringArray } from './metadata.ts';
 import { readName } from './name.ts';
 import { MIN_TENSOR_BYTES, placeTensors, readTensorIndex } from './tensor-index.ts';
-
-/** Value types by their number in the file. */
-const VALUE_TYPES = [
-  'uint8',
-  'int8',
-  'uint16',
-  'int16',
-  'uint32',
-  'int32',
-  'float32',
-  'bool',
-  'string',
-  'array',
-  'uint64',
-  'int64',
-  'float64',
-] as const satisfies readonly MetadataTypeName[];
-type ValueType = (typeof VALUE_TYPES)[number];
-type NumberType = Exclude<ValueType, 'bool' | 'string' | 'array'>;
-
-const NUMBER_ARRAYS = {
-  uint8: Uint8Array,
-  int8: Int8Array,
-  uint16: Uint16Array,
-  int16: Int16Array,
-  uint32: Uint32Array,
-  int32: Int32Array,
-  float32: Float32Array,
-  uint64: BigUint64Array,
-  int64: BigInt64Array,
-  float64: Float64Array,
-} as const satisfies Record<NumberType, unknown>;
+import { NUMBER_ARRAYS, VALUE_TYPES, type ValueType } from './value-types.ts';
 
 /** `GGUF` as a little-endian integer. */
 const MAGIC = 0x46554747;
 const DEFAULT_ALIGNMENT = 32;
 /** Bytes of the smallest metadata entry: key's length and one character, type, one byte of value. */
-const MIN_ENTRY_BYTES = 8 + 1 + 4 + 1;
+const MIN_ENTRY_BYTES = 4 + 1 + 4 + 1;
 /** Far above any model, and what keeps the objects made for the entries from outgrowing the file many times. */
 const MAX_ENTRIES = 1 << 16;
+
+/** A string; its bytes beside it where they are not UTF-8 and the text lacks them. */
+interface ScannedString {
+  readonly kind: 'string';
+  readonly text: string;
+  readonly bytes?: Uint8Array;
+}
 
 /** Where the strings of an array lie; their bytes are known when the header has stopped growing. */
 interface StringSpans {
@@ -60,18 +36,23 @@ interface StringSpans {
   readonly ends: Uint32Array;
 }
 
+type ScannedValue = Exclude<MetadataValue, string> | ScannedString | StringSpans;
+
 /**
  * Parses the header; no weight is read.
  * @throws AprError BAD_FORMAT naming what is damaged, UNSUPPORTED (version, byte order, tensor type, nested arrays)
  */
 export async function openGguf(source: ByteSource): Promise<ModelFile> {
   const reader = new HeaderReader(source);
-  await reader.ensure(24, 'the GGUF header');
+  await reader.ensure(8, 'the GGUF header');
   if (reader.u32() !== MAGIC) throw bad(reader, 'does not begin with "GGUF"');
   const version = readVersion(reader);
+  // Version 2 widened counts, lengths and dimensions to 64 bits; the rest stayed.
+  reader.sizeBytes = version === 1 ? 4 : 8;
+  await reader.ensure(2 * reader.sizeBytes, 'the GGUF header');
   const tensorCount = readCount(reader, MIN_TENSOR_BYTES, 'tensors');
   const entryCount = readCount(reader, MIN_ENTRY_BYTES, 'metadata entries');
-  const values = new Map<string, { readonly type: ValueType; readonly value: MetadataValue | StringSpans }>();
+  const values = new Map<string, { readonly type: ValueType; readonly value: ScannedValue }>();
   for (let i = 0; i < entryCount; i++) {
     const key = await readName(reader, `the key of metadata entry ${i}`);
     const what = `metadata "${printable(key)}"`;
@@ -88,12 +69,14 @@ export async function openGguf(source: ByteSource): Promise<ModelFile> {
   let header: Uint8Array | undefined; // shared by all arrays of strings, without the weights that were fetched with it
   const entries = new Map<string, MetadataEntry>();
   for (const [key, { type, value }] of values) {
-    if (typeof value === 'object' && value.kind === 'spans') {
+    if (typeof value !== 'object') entries.set(key, { type, value });
+    else if (value.kind === 'spans') {
       header ??= reader.bytes.slice(0, reader.position);
       entries.set(key, { type, value: stringArray(header, value.starts, value.ends) });
-    } else {
-      entries.set(key, { type, value });
-    }
+    } else if (value.kind === 'string') {
+      const { text, bytes } = value;
+      entries.set(key, bytes === undefined ? { type, value: text } : { type, value: text, bytes });
+    } else entries.set(key, { type, value });
   }
   const metadata = new GgufMetadata(source.name, entries);
   const alignment = metadata.uint('general.alignment') ?? DEFAULT_ALIGNMENT;
@@ -103,7 +86,7 @@ export async function openGguf(source: ByteSource): Promise<ModelFile> {
 
 function readVersion(reader: HeaderReader): number {
   const version = reader.u32();
-  if (version === 2 || version === 3) return version;
+  if (version >= 1 && version <= 3) return version;
   const { name } = reader.source;
   // The version's bytes in the other order, as a file for a big-endian machine has them.
   if (version !== 0 && (version & 0xffff) === 0) {
@@ -112,14 +95,14 @@ function readVersion(reader: HeaderReader): number {
       "convert it with gguf_convert_endian of llama.cpp's gguf-py";
     throw new AprError('UNSUPPORTED', message, { version });
   }
-  if (version === 0) throw bad(reader, 'GGUF version 0 does not exist, expected 2 or 3; the file is damaged');
-  const remedy = version === 1 ? 'convert the model anew' : 'a newer apr may read it';
-  throw new AprError('UNSUPPORTED', `${name}: GGUF version ${version}, expected 2 or 3; ${remedy}`, { version });
+  if (version === 0) throw bad(reader, 'GGUF version 0 does not exist, expected 1 to 3; the file is damaged');
+  const message = `${name}: GGUF version ${version}, expected 1 to 3; a newer apr may read it`;
+  throw new AprError('UNSUPPORTED', message, { version });
 }
 
 /** A count that the rest of the file can hold. */
 function readCount(reader: HeaderReader, minimumBytes: number, what: string): number {
-  const count = reader.u64();
+  const count = reader.size();
   const needed = count * BigInt(minimumBytes);
   if (needed > BigInt(reader.remaining)) throw reader.tooShort(`the list of ${count} ${what}`, needed);
   if (count > BigInt(MAX_ENTRIES))
@@ -138,7 +121,7 @@ async function readScalar(
   reader: HeaderReader,
   type: Exclude<ValueType, 'array'>,
   what: string,
-): Promise<MetadataValue> {
+): Promise<Exclude<ScannedValue, StringSpans>> {
   if (type === 'string') return readString(reader, what);
   const size = type === 'bool' ? 1 : NUMBER_ARRAYS[type].BYTES_PER_ELEMENT;
   await reader.ensure(size, what);
@@ -173,23 +156,26 @@ async function readScalar(
   }
 }
 
-async function readString(reader: HeaderReader, what: string): Promise<string> {
-  await reader.ensure(8, what);
-  const length = reader.u64();
+async function readString(reader: HeaderReader, what: string): Promise<ScannedString> {
+  await reader.ensure(reader.sizeBytes, what);
+  const length = reader.size();
   if (length > BigInt(reader.remaining)) throw reader.tooShort(what, length);
   await reader.ensure(Number(length), what);
-  return decodeUtf8(reader.take(Number(length)));
+  const bytes = reader.take(Number(length));
+  const text = decodeUtf8Strictly(bytes);
+  if (text !== undefined) return { kind: 'string', text };
+  return { kind: 'string', text: decodeUtf8(bytes), bytes: bytes.slice() };
 }
 
-async function readArray(reader: HeaderReader, what: string): Promise<MetadataValue | StringSpans> {
-  await reader.ensure(12, what);
+async function readArray(reader: HeaderReader, what: string): Promise<ScannedValue> {
+  await reader.ensure(4 + reader.sizeBytes, what);
   const type = readValueType(reader, what);
-  const declared = reader.u64();
+  const declared = reader.size();
   if (type === 'array') {
     const message = `${reader.source.name}: ${what} is an array of arrays, expected numbers, booleans or strings`;
     throw new AprError('UNSUPPORTED', message);
   }
-  const size = type === 'string' ? 8 : type === 'bool' ? 1 : NUMBER_ARRAYS[type].BYTES_PER_ELEMENT;
+  const size = type === 'string' ? reader.sizeBytes : type === 'bool' ? 1 : NUMBER_ARRAYS[type].BYTES_PER_ELEMENT;
   const needed = declared * BigInt(size);
   if (needed > BigInt(reader.remaining)) throw reader.tooShort(`${what} of ${declared} elements`, needed);
   const length = Number(declared);
@@ -211,11 +197,11 @@ async function readStrings(reader: HeaderReader, length: number, what: string): 
   const ends = new Uint32Array(length);
   for (let i = scanStrings(reader, starts, ends, 0); i < length; i = scanStrings(reader, starts, ends, i)) {
     const string = `string ${i} of ${what}`;
-    await reader.ensure(8, string);
-    const size = reader.u64();
+    await reader.ensure(reader.sizeBytes, string);
+    const size = reader.size();
     if (size > BigInt(reader.remaining)) throw reader.tooShort(string, size);
     await reader.ensure(Number(size), string);
-    reader.position -= 8;
+    reader.position -= reader.sizeBytes;
   }
   return { kind: 'spans', starts, ends };
 }
@@ -225,14 +211,14 @@ async function readStrings(reader: HeaderReader, length: number, what: string): 
  * Most of a header's bytes pass through this loop, so it waits for nothing and calls nothing but the view.
  */
 function scanStrings(reader: HeaderReader, starts: Uint32Array, ends: Uint32Array, i: number): number {
-  const { view } = reader;
+  const { view, sizeBytes } = reader;
   const fetched = reader.bytes.length;
   let { position } = reader;
   let index = i;
-  for (; index < starts.length && position + 8 <= fetched; index++) {
-    const end = position + 8 + view.getUint32(position, true);
-    if (end > fetched || view.getUint32(position + 4, true) !== 0) break;
-    starts[index] = position + 8;
+  for (; index < starts.length && position + sizeBytes <= fetched; index++) {
+    const end = position + sizeBytes + view.getUint32(position, true);
+    if (end > fetched || (sizeBytes === 8 && view.getUint32(position + 4, true) !== 0)) break;
+    starts[index] = position + sizeBytes;
     ends[index] = end;
     position = end;
   }

@@ -3,12 +3,13 @@
 import { AprError } from '../../errors.ts';
 import { type GgmlType, ggmlTypeById, removedGgmlType, rowBytes } from '../ggml-types.ts';
 import type { TensorInfo } from '../model-file.ts';
+import { refuseOverlaps } from '../overlaps.ts';
 import { printable } from '../printable.ts';
 import type { HeaderReader } from './header-reader.ts';
 import { readName } from './name.ts';
 
 /** Bytes of the smallest entry: name's length and one character, dimension count, one size, type, offset. */
-export const MIN_TENSOR_BYTES = 8 + 1 + 4 + 8 + 4 + 8;
+export const MIN_TENSOR_BYTES = 4 + 1 + 4 + 4 + 4 + 8;
 /** As ggml has it. */
 const MAX_DIMENSIONS = 4;
 const MAX_ALIGNMENT = 1 << 20;
@@ -42,8 +43,8 @@ export async function readTensorIndex(reader: HeaderReader, count: number): Prom
     if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
       throw bad(reader, `${what} has ${dimensions} dimensions, expected 1 to ${MAX_DIMENSIONS}`);
     }
-    await reader.ensure(dimensions * 8 + 12, what);
-    const sizes = Array.from({ length: dimensions }, () => reader.u64());
+    await reader.ensure(dimensions * reader.sizeBytes + 12, what);
+    const sizes = Array.from({ length: dimensions }, () => reader.size());
     const type = typeOf(reader, reader.u32(), name);
     // Sizes are checked one by one as well: with a 0 among them the product would hide the others.
     if (sizes.some((size) => size > MAX_VALUES) || sizes.reduce((product, size) => product * size, 1n) > MAX_VALUES) {
@@ -112,22 +113,8 @@ export function placeTensors(
       `but the file has ${size} bytes; fetch it again`;
     throw bad(reader, message);
   }
-  refuseOverlaps(reader, placed);
+  refuseOverlaps(reader.source.name, placed);
   return new Map(placed.map((tensor) => [tensor.name, tensor]));
-}
-
-function refuseOverlaps(reader: HeaderReader, tensors: readonly TensorInfo[]): void {
-  const byOffset = tensors.filter(({ byteLength }) => byteLength > 0).sort((a, b) => a.offset - b.offset);
-  for (let i = 1; i < byOffset.length; i++) {
-    const before = byOffset[i - 1]!;
-    const tensor = byOffset[i]!;
-    if (before.offset + before.byteLength <= tensor.offset) continue;
-    throw bad(
-      reader,
-      `tensor "${printable(tensor.name)}" lies at byte ${tensor.offset}, within tensor "${printable(before.name)}", ` +
-        `which ends at byte ${before.offset + before.byteLength}`,
-    );
-  }
 }
 
 function bad(reader: HeaderReader, reason: string): AprError {
