@@ -19,13 +19,20 @@ export interface ByteSource {
    * SharedArrayBuffer where there is one, or else each worker gets a copy.
    */
   readonly locator: SourceLocator;
+  /** Of a model that is split over several files: these, in order; the source itself is all of them end to end. */
+  readonly parts?: readonly ByteSource[];
   close(): Promise<void>;
 }
 
 export type SourceLocator =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'blob'; readonly blob: Blob }
-  | { readonly kind: 'memory'; readonly bytes: Uint8Array };
+  | { readonly kind: 'memory'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'parts';
+      /** End to end; `size` is each one's length in bytes. */
+      readonly parts: readonly { readonly size: number; readonly locator: SourceLocator }[];
+    };
 
 /** @throws AprError BAD_FORMAT when `offset … offset + length` is not a range within the source */
 export function checkRange({ name, size }: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {

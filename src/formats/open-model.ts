@@ -4,11 +4,13 @@ import { AprError } from '../errors.ts';
 import { openApr } from './apr/open.ts';
 import type { ByteSource } from './byte-source.ts';
 import { openGguf } from './gguf/parse.ts';
+import { openSplit, refusePart } from './gguf/split.ts';
 import type { ModelFile } from './model-file.ts';
 import { describeBytes } from './signature.ts';
 
 /** @throws AprError BAD_FORMAT saying what the file seems to be, UNSUPPORTED for formats that are known but not read */
 export async function openModel(source: ByteSource): Promise<ModelFile> {
+  if (source.parts !== undefined) return openSplit(source, source.parts);
   const { name, size } = source;
   if (size === 0)
     throw new AprError(
@@ -34,18 +36,5 @@ export async function openModel(source: ByteSource): Promise<ModelFile> {
   throw new AprError(
     'BAD_FORMAT',
     `${name}: not a model file: ${describeBytes(head, size)}; expected a GGUF or .apr model`,
-  );
-}
-
-/** A part of a split model lacks most of the tensors, which would be reported one by one. */
-function refusePart(file: ModelFile): ModelFile {
-  const parts = file.metadata.uint('split.count') ?? 1;
-  if (parts <= 1) return file;
-  const part = (file.metadata.uint('split.no') ?? 0) + 1;
-  throw new AprError(
-    'UNSUPPORTED',
-    `${file.source.name}: part ${part} of a model that is split over ${parts} files, expected a whole one; ` +
-      "join them with llama.cpp's llama-gguf-split --merge",
-    { part, parts },
   );
 }

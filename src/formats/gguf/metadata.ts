@@ -56,6 +56,11 @@ export class GgufMetadata implements Metadata {
     this.#entries = entries;
   }
 
+  /** The same but for keys that begin with `prefix`. */
+  without(prefix: string): GgufMetadata {
+    return new GgufMetadata(this.sourceName, new Map([...this.#entries].filter(([key]) => !key.startsWith(prefix))));
+  }
+
   keys(): Iterable<string> {
     return this.#entries.keys();
   }

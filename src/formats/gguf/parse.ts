@@ -42,7 +42,7 @@ type ScannedValue = Exclude<MetadataValue, string> | ScannedString | StringSpans
  * Parses the header; no weight is read.
  * @throws AprError BAD_FORMAT naming what is damaged, UNSUPPORTED (version, byte order, tensor type, nested arrays)
  */
-export async function openGguf(source: ByteSource): Promise<ModelFile> {
+export async function openGguf(source: ByteSource): Promise<ModelFile & { readonly metadata: GgufMetadata }> {
   const reader = new HeaderReader(source);
   await reader.ensure(8, 'the GGUF header');
   if (reader.u32() !== MAGIC) throw bad(reader, 'does not begin with "GGUF"');

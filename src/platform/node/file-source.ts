@@ -4,15 +4,41 @@ import { type FileHandle, open, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AprError } from '../../errors.ts';
 import { type ByteSource, checkRange } from '../../formats/byte-source.ts';
+import { partNames } from '../../formats/gguf/split.ts';
+import { partsSource } from '../../formats/parts-source.ts';
 
 /** A single read must stay below 2^31 bytes. */
 const MAX_READ = 1 << 30;
 
 /**
- * Opens the file for reading.
- * @throws AprError NOT_FOUND, BAD_FORMAT for a directory or device, IO
+ * Opens the file for reading; of a model that is split over several files (`NAME-00001-of-00003.gguf`) all of them,
+ * whichever is named.
+ * @throws AprError NOT_FOUND, also for another part, BAD_FORMAT for a directory or device, IO
  */
 export async function openFileSource(path: string): Promise<ByteSource> {
+  const names = partNames(path);
+  if (names === undefined) return openFile(path);
+  const parts: ByteSource[] = [];
+  try {
+    // First the one that was named: without it the others are beside the point.
+    await (await openFile(path)).close();
+    for (const [i, name] of names.entries()) {
+      parts.push(
+        await openFile(name).catch((error: unknown) => {
+          if (!(error instanceof AprError) || error.code !== 'NOT_FOUND') throw error;
+          const message = `${name}: no such file; it is part ${i + 1} of the ${names.length} that ${path} belongs to`;
+          throw new AprError('NOT_FOUND', message, { path: name, part: i + 1, parts: names.length }, { cause: error });
+        }),
+      );
+    }
+  } catch (error) {
+    for (const part of parts) await part.close();
+    throw error;
+  }
+  return partsSource(path, parts);
+}
+
+async function openFile(path: string): Promise<ByteSource> {
   try {
     // Looked at before it is opened: opening a named pipe would wait for somebody to write to it.
     const stats = await stat(path);

@@ -4,6 +4,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import type { ReadInto } from '../../backends/wasm/loader.ts';
 import { AprError } from '../../errors.ts';
 import type { SourceLocator } from '../../formats/byte-source.ts';
+import { locateParts } from '../../formats/parts-source.ts';
 
 export interface Reader {
   readonly readInto: ReadInto;
@@ -31,7 +32,38 @@ export function openReader(source: SourceLocator, name: string): Reader {
         close: () => {},
       };
     }
+    case 'parts':
+      return openParts(source.parts, name);
   }
+}
+
+function openParts(parts: readonly { readonly size: number; readonly locator: SourceLocator }[], name: string): Reader {
+  const readers: Reader[] = [];
+  const close = (): void => {
+    for (const reader of readers) reader.close();
+  };
+  try {
+    for (const { locator } of parts) readers.push(openReader(locator, locator.kind === 'file' ? locator.path : name));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return {
+    readInto: async (target, offset) => {
+      let at = 0;
+      for (const piece of locateParts(parts, offset, target.length)) {
+        await readers[piece.part]!.readInto(target.subarray(at, at + piece.length), piece.offset);
+        at += piece.length;
+      }
+      if (at < target.length) {
+        throw new AprError(
+          'BAD_FORMAT',
+          `${name}: ${target.length} bytes from byte ${offset} lie behind the last part`,
+        );
+      }
+    },
+    close,
+  };
 }
 
 function openFile(path: string, name: string): Reader {
