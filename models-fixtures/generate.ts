@@ -118,7 +118,7 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
   },
   // As Mixtral: experts in a file that says llama. The router stays in f32.
   'tiny-mixtral-q8_0': {
-    shape: { architecture: 'llama', feedForward: 96, experts: { count: 4, used: 2 } },
+    shape: { architecture: 'llama', feedForward: 64, experts: { count: 8, used: 2 } },
     tokenizer: 'spm',
     typeOf: (tensor) => (tensor.endsWith('ffn_gate_inp') ? 'F32' : 'Q8_0'),
   },

@@ -135,8 +135,9 @@ export function decoderTensors(
       continue;
     }
     const { count } = shape.experts;
-    // A router that is sure of itself, as trained ones are: a close call may fall either way in another engine.
-    block('ffn_gate_inp', [width, count], 4 * unit);
+    // Surer than unit weights, so that few choices are close calls, which may fall either way in another engine; and less
+    // sure than that two experts had all the weight, so that renormalising matters.
+    block('ffn_gate_inp', [width, count], 2 * unit);
     block('ffn_gate_exps', [width, feedForward, count], unit);
     block('ffn_up_exps', [width, feedForward, count], unit);
     block('ffn_down_exps', [feedForward, width, count], down);
