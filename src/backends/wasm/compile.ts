@@ -26,7 +26,7 @@ export function assemble(lowered: Lowered, arenaPointers: readonly number[]): In
     words[at + CALL.BANK] = call.bank;
     words[at + CALL.BARRIER] = hazards.needsBarrier(call) ? 1 : 0;
     words[at + CALL.ITEMS] = call.items;
-    words[at + CALL.CHUNK] = call.chunk;
+    words[at + CALL.LEAST] = call.least;
     if (call.args.length > MAX_ARGUMENTS) throw new Error(`${call.kernel} has more than ${MAX_ARGUMENTS} arguments`);
     call.args.forEach((arg, i) => {
       words[at + CALL.ARGUMENTS + i] = typeof arg === 'number' ? arg : addressOf(arg, arenaPointers);

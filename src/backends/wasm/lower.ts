@@ -23,7 +23,8 @@ export interface KernelCall {
   readonly kernel: KernelName | 'transfer';
   readonly bank: number;
   readonly items: number;
-  readonly chunk: number;
+  /** Items that a worker takes at least. */
+  readonly least: number;
   readonly args: readonly (number | Buffer)[];
   readonly reads: readonly Buffer[];
   readonly writes: readonly Buffer[];
@@ -107,7 +108,7 @@ class Lowering {
         const { width } = command.weight;
         const items = (command.x.rows * command.x.width) / width;
         const args = [dst, x, pointer, width, floatBits(command.eps)];
-        return this.#call('rms_norm', bank, items, this.#chunk(items), args, [x], [dst]);
+        return this.#call('rms_norm', bank, items, this.#least(items), args, [x], [dst]);
       }
       case 'mulMat':
         return this.#mulMat(command);
@@ -132,7 +133,7 @@ class Lowering {
         const dst = this.#define(command.dst, b.bank);
         const count = command.a.rows * command.a.width;
         const items = Math.ceil(count / SEGMENT);
-        return this.#call('add', b.bank, items, this.#chunk(items), [dst, a, b, count], [a, b], [dst]);
+        return this.#call('add', b.bank, items, this.#least(items), [dst, a, b, count], [a, b], [dst]);
       }
       case 'addBias': {
         const { bank, pointer } = this.#placement.weight(command.bias);
@@ -159,7 +160,7 @@ class Lowering {
         const count = command.x.rows * command.x.width;
         const items = Math.ceil(count / SEGMENT);
         const args = [dst, x, count, floatBits(command.factor)];
-        return this.#call('scale', x.bank, items, this.#chunk(items), args, [x], [dst]);
+        return this.#call('scale', x.bank, items, this.#least(items), args, [x], [dst]);
       }
       case 'sigmoidGate': {
         const x = this.#home(command.x);
@@ -175,7 +176,7 @@ class Lowering {
         const dst = this.#define(command.dst, gate.bank);
         const count = command.gate.rows * command.gate.width;
         const items = Math.ceil(count / SWIGLU_SEGMENT);
-        return this.#call(command.op, gate.bank, items, this.#chunk(items), [dst, gate, up, count], [gate, up], [dst]);
+        return this.#call(command.op, gate.bank, items, this.#least(items), [dst, gate, up, count], [gate, up], [dst]);
       }
     }
   }
@@ -202,7 +203,7 @@ class Lowering {
     const groups = this.#groups(weight.rows);
     const list = this.#placement.input('identity', bank);
     const args = [type, dst, weight.rows, pointer, weight.width, weight.rows, input, x.rows, list, x.rows];
-    this.#call('mul_mat', bank, groups, this.#chunk(groups), args, [input], [dst]);
+    this.#call('mul_mat', bank, groups, this.#least(groups), args, [input], [dst]);
   }
 
   #mulMatId(command: Command & { op: 'mulMatId' }): void {
@@ -227,7 +228,7 @@ class Lowering {
       plan,
       command.perSlot ? 1 : 0,
     ];
-    this.#call('mul_mat_id', bank, items, Math.min(groups, this.#chunk(items)), args, [input, plan], [dst]);
+    this.#call('mul_mat_id', bank, items, Math.min(groups, this.#least(items)), args, [input, plan], [dst]);
   }
 
   #storeKv(command: Command & { op: 'storeKv' }): void {
@@ -273,10 +274,10 @@ class Lowering {
     const items = rows * headCountKv * Math.ceil(contextLength / kernels.ATTENTION_CHUNK.value);
     const args = [partial, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
     // In a long context most items lie behind the row's position and do nothing: take more of them at once.
-    const chunk = Math.max(1, items >> 9);
-    this.#call('attention_partial', bank, items, chunk, args, [q, cache.k, cache.v], [partial]);
+    const least = Math.max(1, items >> 9);
+    this.#call('attention_partial', bank, items, least, args, [q, cache.k, cache.v], [partial]);
     const mergeArgs = [dst, partial, positions, ...shape, window];
-    this.#call('attention_merge', bank, rows * headCount, this.#chunk(rows * headCount), mergeArgs, [partial], [dst]);
+    this.#call('attention_merge', bank, rows * headCount, this.#least(rows * headCount), mergeArgs, [partial], [dst]);
   }
 
   /** The activation in the form in which weights of `type` take it. */
@@ -292,7 +293,7 @@ class Lowering {
     const dst = this.#buffer(bank, kernels.activation_bytes(format, width, rows) >>> 0);
     this.#values.set(key, dst);
     const items = rows * Math.ceil(width / QUANTIZE_SEGMENT);
-    this.#call('quantize', bank, items, this.#chunk(items), [format, dst, x, width, rows], [x], [dst]);
+    this.#call('quantize', bank, items, this.#least(items), [format, dst, x, width, rows], [x], [dst]);
     return dst;
   }
 
@@ -341,7 +342,7 @@ class Lowering {
     kernel: KernelCall['kernel'],
     bank: number,
     items: number,
-    chunk: number,
+    least: number,
     args: readonly (number | Buffer)[],
     reads: readonly Buffer[],
     writes: readonly Buffer[],
@@ -351,15 +352,15 @@ class Lowering {
       if (buffer.first === -1) buffer.first = step;
       buffer.last = step;
     }
-    this.#calls.push({ kernel, bank, items, chunk: Math.min(items, chunk), args, reads, writes });
+    this.#calls.push({ kernel, bank, items, least: Math.min(items, least), args, reads, writes });
   }
 
   #groups(rows: number): number {
     return Math.ceil(rows / this.#placement.kernels.GROUP_ROWS.value);
   }
 
-  /** Small enough that workers finish together, large enough that taking work costs nothing. */
-  #chunk(items: number): number {
-    return Math.max(1, Math.floor(items / (this.#placement.workers * 8)));
+  /** Small enough that workers finish together, large enough that taking the last items costs nothing. */
+  #least(items: number): number {
+    return Math.max(1, Math.floor(items / (this.#placement.workers * 32)));
   }
 }

@@ -5,7 +5,7 @@
  *   word 1  bank
  *   word 2  1 when all workers must meet before this call, otherwise 0
  *   word 3  items
- *   word 4  items that a worker takes at a time
+ *   word 4  items that a worker takes at least
  *   word 5… MAX_ARGUMENTS arguments, unused ones 0
  *
  * TRANSFER's arguments: source pointer, destination bank, destination pointer, bytes; word 1 is the source bank.
@@ -13,5 +13,5 @@
 
 import { MAX_ARGUMENTS } from './kernels.ts';
 
-export const CALL = { KERNEL: 0, BANK: 1, BARRIER: 2, ITEMS: 3, CHUNK: 4, ARGUMENTS: 5 } as const;
+export const CALL = { KERNEL: 0, BANK: 1, BARRIER: 2, ITEMS: 3, LEAST: 4, ARGUMENTS: 5 } as const;
 export const CALL_WORDS = CALL.ARGUMENTS + MAX_ARGUMENTS;
