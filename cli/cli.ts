@@ -36,8 +36,7 @@ export async function runCli(
   errors.form = outputForm(scan);
   errors.verbose = has(scan, 'verbose');
   try {
-    await dispatch(words, scan, errors.form, environment);
-    return 0;
+    return await dispatch(words, scan, errors.form, environment);
   } catch (error) {
     return renderError(error, errors.form, errors.verbose, environment);
   }
@@ -48,25 +47,29 @@ async function dispatch(
   scan: ScannedArguments,
   form: OutputForm,
   environment: Environment,
-): Promise<void> {
+): Promise<number> {
   const [first, second] = scan.positionals;
   if (has(scan, 'version')) {
     await write(environment.stdout, `apr ${packageVersion()}\n`);
-    return;
+    return 0;
   }
   if (first === 'help' || words.length === 0 || has(scan, 'help')) {
     const topic = first === 'help' ? second : first;
     if (topic !== undefined) findCommand(topic);
     commandLine().parse(['', '', ...(topic === undefined ? [] : [topic]), '--help'], { run: false });
-    return;
+    return 0;
   }
   if (first === undefined) throw scan.problem ?? usage('no command was given, expected one that "apr --help" lists');
   const command = findCommand(first);
   const own = scanArguments(words, { ...command.options, ...GLOBAL_OPTIONS });
   if (own.problem !== undefined) throw own.problem;
-  const cli = commandLine((action) => action === command && command.run(withoutCommand(own), form, environment));
+  let status = 0;
+  const cli = commandLine(async (action) => {
+    if (action === command) status = await command.run(withoutCommand(own), form, environment);
+  });
   cli.parse(['', '', command.name], { run: false });
   await cli.runMatchedCommand();
+  return status;
 }
 
 /** The commands as cac keeps them. It sees command names and --help only; values it would convert. */

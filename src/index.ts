@@ -3,6 +3,7 @@
 import type { Engine, EngineOptions } from './engine.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
 import { createLocalEngine } from './engines/local.ts';
+import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
 
@@ -27,6 +28,17 @@ export function convertModel(source: string, target: string, options: ConvertOpt
   return convertFile(nodePlatform, createFileSink, source, target, options);
 }
 
+/**
+ * Holds a model file against the same contract as running it does, and reports every finding.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError for a file that cannot be read at all
+ */
+export function validateModel(source: string, options: ValidateOptions = {}): Promise<Validation> {
+  return validateFile(nodePlatform, source, options);
+}
+
+export type { TensorQuality } from './contract/index.ts';
 export type {
   BackendInfo,
   BackendName,
@@ -51,4 +63,5 @@ export type {
   TokenLogprob,
 } from './engine.ts';
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
+export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';

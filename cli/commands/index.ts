@@ -5,6 +5,7 @@ import { type OptionTable, type OptionValues, readValues, type ScannedArguments 
 import type { OutputForm } from '../render/error.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { VALIDATE_OPTIONS } from './validate-options.ts';
 
 export interface Command {
   readonly name: string;
@@ -15,7 +16,8 @@ export interface Command {
   readonly options: OptionTable;
   /** What it does, then how it is written. */
   readonly examples: readonly (readonly [string, string])[];
-  run(scan: ScannedArguments, form: OutputForm, environment: Environment): Promise<void>;
+  /** Returns the exit status; a failure is thrown. */
+  run(scan: ScannedArguments, form: OutputForm, environment: Environment): Promise<number>;
 }
 
 type Action<T extends OptionTable> = (
@@ -23,7 +25,7 @@ type Action<T extends OptionTable> = (
   values: OptionValues<T>,
   form: OutputForm,
   environment: Environment,
-) => Promise<void>;
+) => Promise<void> | Promise<number>;
 
 interface Definition<T extends OptionTable> extends Omit<Command, 'run'> {
   readonly options: T;
@@ -39,7 +41,7 @@ function define<T extends OptionTable>({ load, ...rest }: Definition<T>): Comman
         rest.options,
       );
       const action = await load();
-      await action(positionals, values, form, environment);
+      return (await action(positionals, values, form, environment)) ?? 0;
     },
   };
 }
@@ -75,5 +77,16 @@ export const COMMANDS: readonly Command[] = [
       ['And back, byte for byte', 'apr convert model.apr -o again.gguf'],
     ],
     load: async () => (await import('./convert.ts')).convert,
+  }),
+  define({
+    name: 'validate',
+    summary: 'Check a model file as running it would, and list every finding',
+    usage: 'validate SOURCE [options]',
+    options: VALIDATE_OPTIONS,
+    examples: [
+      ['Would it run?', 'apr validate model.gguf'],
+      ['Read all weights too: NaN, zeros, dead rows, duplicates', 'apr validate model.gguf --quality --json'],
+    ],
+    load: async () => (await import('./validate.ts')).validate,
   }),
 ];

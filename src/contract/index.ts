@@ -8,6 +8,13 @@ import { type ContractVocabulary, vocabularyFindings } from './vocabulary.ts';
 
 export type { ContractHyperparameters } from './bounds.ts';
 export type { Finding } from './finding.ts';
+export {
+  duplicateFinding,
+  QualityCounter,
+  type QualityFinding,
+  qualityFindings,
+  type TensorQuality,
+} from './quality.ts';
 export type { ContractTensor, ExpectedTensor } from './tensors.ts';
 export type { ContractVocabulary } from './vocabulary.ts';
 
@@ -33,6 +40,11 @@ export function checkContract(input: ContractInput): Finding[] {
   ];
 }
 
+/** Every hyperparameter out of bounds. */
+export function checkBounds(hyperparameters: ContractHyperparameters): Finding[] {
+  return boundsFindings(hyperparameters);
+}
+
 /**
  * Checks the hyperparameters alone. To be called before the list of expected tensors is made: its length is the
  * file's word until then.
@@ -47,7 +59,11 @@ export function assertContract(input: ContractInput): void {
   refuse(input.sourceName, checkContract(input));
 }
 
-function refuse(sourceName: string, findings: readonly Finding[]): void {
+/**
+ * Throws the first finding, if there is one.
+ * @throws AprError CONTRACT, or UNSUPPORTED when only tensor types stand in the way
+ */
+export function refuse(sourceName: string, findings: readonly Finding[]): void {
   const first = findings[0];
   if (first === undefined) return;
   const more = findings.length > 1 ? ` (and ${findings.length - 1} more)` : '';

@@ -1,11 +1,11 @@
 /** From a parsed file to a checked model: architecture, hyperparameters, handles to its tensors, RoPE frequencies. */
 
-import { assertBounds, assertContract } from '../contract/index.ts';
+import { type ContractVocabulary, checkBounds, checkContract, type Finding, refuse } from '../contract/index.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile, TensorInfo } from '../formats/model-file.ts';
 import type { Weight } from '../graph/command.ts';
 import type { Architecture, ExpectedTensor, Model } from '../models/architecture.ts';
-import { readHyperparameters } from '../models/hyperparameters.ts';
+import { type Hyperparameters, readHyperparameters } from '../models/hyperparameters.ts';
 import { architectureOf } from '../models/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 
@@ -22,6 +22,42 @@ export interface PreparedModel {
   readonly weights: readonly Weight[];
 }
 
+export interface Examination {
+  readonly architecture: Architecture;
+  readonly hyperparameters: Hyperparameters;
+  /** Empty when a hyperparameter is out of bounds: a list of tensors for four billion layers would not come back. */
+  readonly expected: readonly ExpectedTensor[];
+  /** Every rule of the contract that the file breaks. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Holds the file against the contract of its architecture.
+ * @param vocabulary of the tokenizer; absent, it is taken as what the metadata says
+ * @throws AprError UNSUPPORTED for the architecture, BAD_FORMAT for metadata that cannot be read
+ */
+export function examineModel(
+  file: ModelFile,
+  vocabulary: ContractVocabulary | undefined,
+  supportedTypes: ReadonlySet<string>,
+): Examination {
+  const read = readHyperparameters(file.metadata);
+  const architecture = architectureOf(read.architecture, file.source.name);
+  const hyperparameters = architecture.adjust?.(read) ?? read;
+  const bounds = checkBounds(hyperparameters);
+  if (bounds.length > 0) return { architecture, hyperparameters, expected: [], findings: bounds };
+  const expected = architecture.tensors(hyperparameters);
+  const findings = checkContract({
+    sourceName: file.source.name,
+    tensors: file.tensors,
+    expected,
+    supportedTypes,
+    hyperparameters,
+    vocabulary: vocabulary ?? { size: hyperparameters.vocabularySize, specialTokens: {} },
+  });
+  return { architecture, hyperparameters, expected, findings };
+}
+
 /**
  * Checks the file against the contract of its architecture.
  * @throws AprError CONTRACT, UNSUPPORTED, BAD_FORMAT
@@ -32,20 +68,9 @@ export async function prepareModel(
   supportedTypes: ReadonlySet<string>,
   askedContextLength?: number,
 ): Promise<PreparedModel> {
-  const read = readHyperparameters(file.metadata);
-  const architecture = architectureOf(read.architecture, file.source.name);
-  const hyperparameters = architecture.adjust?.(read) ?? read;
-  // A list of expected tensors for four billion layers would not come back.
-  assertBounds(file.source.name, hyperparameters);
-  const expected = architecture.tensors(hyperparameters);
-  assertContract({
-    sourceName: file.source.name,
-    tensors: file.tensors,
-    expected,
-    supportedTypes,
-    hyperparameters,
-    vocabulary: { size: tokenizer.vocabularySize, specialTokens: tokenizer.declaredSpecialTokens },
-  });
+  const vocabulary = { size: tokenizer.vocabularySize, specialTokens: tokenizer.declaredSpecialTokens };
+  const { architecture, hyperparameters, expected, findings } = examineModel(file, vocabulary, supportedTypes);
+  refuse(file.source.name, findings);
   const present = expected.filter(({ name }) => (file.tensors.get(name)?.byteLength ?? 0) > 0);
   const handles = new Map(present.map((tensor) => [tensor.name, handleOf(tensor)]));
   const vectors = new Map<string, Float32Array>();
