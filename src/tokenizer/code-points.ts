@@ -11,7 +11,11 @@ export const NUMBER = 2;
 export const SPACE = 3;
 /** Punctuation (`\p{P}`); everything from here on is neither letter, number nor space. */
 export const PUNCTUATION = 4;
-export const OTHER = 5;
+/** A symbol (`\p{S}`). */
+export const SYMBOL = 5;
+/** A combining mark (`\p{M}`). */
+export const MARK = 6;
+export const OTHER = 7;
 
 export interface CodePoints {
   readonly length: number;
@@ -52,7 +56,9 @@ function classify(value: number): number {
   const character = String.fromCodePoint(value);
   if (/\p{L}/u.test(character)) return LETTER;
   if (/\p{N}/u.test(character)) return NUMBER;
-  return /\p{P}/u.test(character) ? PUNCTUATION : OTHER;
+  if (/\p{P}/u.test(character)) return PUNCTUATION;
+  if (/\p{S}/u.test(character)) return SYMBOL;
+  return /\p{M}/u.test(character) ? MARK : OTHER;
 }
 
 // Not `\s`: that holds U+FEFF, which is no white space in Unicode, and lacks U+0085, which is.

@@ -1,11 +1,44 @@
 /**
- * Pre-tokenisers of byte-level BPE: text is cut into words, and merges never cross a cut. Each is a regular expression
- * in the model's origin; here it is a scan in one direction, since the expressions backtrack over long runs of white
- * space and JavaScript's classes differ from Unicode's. Which name means which expression is taken from llama.cpp
- * (src/llama-vocab.cpp).
+ * Pre-tokenisers of byte-level BPE: text is cut into words, and merges never cross a cut. Each is one or more regular
+ * expressions in the model's origin. Which name means which expressions, and what they find where they are at odds
+ * with their origin, is taken from llama.cpp (src/llama-vocab.cpp, src/unicode.cpp).
  */
 
-import { type CodePoints, codePoints, LETTER, NUMBER, PUNCTUATION, SPACE } from './code-points.ts';
+import {
+  isAfmoeScript,
+  isAsian,
+  isBloomLetter,
+  isBopomofo,
+  isCasedLetter,
+  isDeepseekSymbol,
+  isFalconSymbol,
+  isHangul,
+  isIdeographOrKana,
+  isLetter,
+  isLineFeed,
+  isNoLineFeed,
+  isNumber,
+  isPunctuation,
+  isPunctuationOrSymbol,
+  isWidePunctuation,
+} from './character-sets.ts';
+import { codePoints, PUNCTUATION } from './code-points.ts';
+import {
+  digitTriples,
+  Ends,
+  firstOf,
+  group,
+  groupsFromRight,
+  isBreak,
+  isDigit,
+  type Matcher,
+  matches,
+  run,
+  type Step,
+  trailingSpace,
+  upTo,
+} from './cuts.ts';
+import { deepseekWords, gpt2Words, isAsciiSymbol, modernWords, spacesByPowers, type WordRules } from './words.ts';
 
 export interface PreTokenizer {
   /** Cuts applied one after the other, each within the pieces of the one before. */
@@ -14,24 +47,6 @@ export interface PreTokenizer {
   readonly ignoreMerges: boolean;
   /** Whether BOS is added when the file does not say. */
   readonly addBos: boolean;
-}
-
-/** Appends the ends of the pieces of `text[start … end)` to `ends`. */
-type Step = (text: CodePoints, start: number, end: number, ends: Ends) => void;
-
-/** Growing list of piece ends, in code points. */
-class Ends {
-  values = new Uint32Array(64);
-  length = 0;
-
-  push(end: number): void {
-    if (this.length === this.values.length) {
-      const grown = new Uint32Array(this.length * 2);
-      grown.set(this.values);
-      this.values = grown;
-    }
-    this.values[this.length++] = end;
-  }
 }
 
 /** Ends of the words of well-formed UTF-8 `bytes[start … end)`, as positions in the bytes. */
@@ -51,209 +66,187 @@ export function splitWords(preTokenizer: PreTokenizer, bytes: Uint8Array, start:
   return pieces.values.subarray(0, pieces.length).map((piece) => text.offsets[piece]!);
 }
 
-/** Contractions 's 't 'm 'd 're 've 'll at `at`: their length, or 0. */
-function contraction({ values }: CodePoints, at: number, end: number, anyCase: boolean): number {
-  if (values[at] !== 0x27) return 0;
-  // Setting bit 5 makes ASCII letters small; nothing else becomes one of these letters but what is out of ASCII.
-  const letter = (position: number): string => {
-    const value = position < end ? values[position]! : 0;
-    return value < 0x80 ? String.fromCharCode(anyCase && value >= 0x41 && value <= 0x5a ? value | 0x20 : value) : '';
-  };
-  const first = letter(at + 1);
-  if (first !== '' && 'stmd'.includes(first)) return 2;
-  const pair = first + letter(at + 2);
-  return pair === 're' || pair === 've' || pair === 'll' ? 3 : 0;
-}
+const define = (...steps: readonly Step[]): PreTokenizer => ({ steps, ignoreMerges: false, addBos: false });
+const modern = (rules: WordRules): PreTokenizer => define(modernWords(rules));
 
-function runEnd({ classes }: CodePoints, at: number, end: number, kind: number): number {
-  let position = at;
-  while (position < end && classes[position] === kind) position++;
-  return position;
-}
+const SINGLE_NUMBERS = /* @__PURE__ */ matches(/* @__PURE__ */ upTo(isNumber, 1));
+const TRIPLE_NUMBERS = /* @__PURE__ */ matches(/* @__PURE__ */ upTo(isNumber, 3));
+const NUMBERS = /* @__PURE__ */ matches(/* @__PURE__ */ run(isNumber));
+const DIGIT_TRIPLES = /* @__PURE__ */ matches(/* @__PURE__ */ group(isDigit, 3));
+const BREAKS = /* @__PURE__ */ matches(/* @__PURE__ */ upTo(isBreak, 1));
+const ASIAN = /* @__PURE__ */ matches(/* @__PURE__ */ run(isAsian));
+const IDEOGRAPHS = /* @__PURE__ */ matches(/* @__PURE__ */ run(isIdeographOrKana));
+const LINES = /* @__PURE__ */ matches(/* @__PURE__ */ firstOf(run(isNoLineFeed), run(isLineFeed)));
 
-/** End of a run of what is neither letter, number nor white space. */
-function symbolsEnd({ classes }: CodePoints, at: number, end: number): number {
-  let position = at;
-  while (position < end && classes[position]! >= PUNCTUATION) position++;
-  return position;
-}
+/** ` ?[^(\s|.,!?…。，、।۔،)]+` */
+const bloomWords: Step = /* @__PURE__ */ matches((text, at, end) => {
+  const body = text.values[at] === 0x20 ? at + 1 : at;
+  return run(isBloomLetter)(text, body, end);
+});
 
-/** White space in front of a word leaves its last character to the word: `\s+(?!\S)|\s+`. */
-function spacesEnd(text: CodePoints, at: number, end: number): number {
-  const stop = runEnd(text, at, end, SPACE);
-  return stop < end && stop - at > 1 ? stop - 1 : stop;
-}
-
-/** `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+` */
-const gpt2Words: Step = (text, start, end, ends) => {
-  const { values, classes } = text;
-  for (let at = start; at < end; ) {
-    const short = contraction(text, at, end, false);
-    const body = values[at] === 0x20 && at + 1 < end ? at + 1 : at;
-    const kind = classes[body]!;
-    if (short > 0) at += short;
-    else if (kind === LETTER || kind === NUMBER) at = runEnd(text, body, end, kind);
-    else if (kind >= PUNCTUATION) at = symbolsEnd(text, body, end);
-    else at = spacesEnd(text, at, end);
-    ends.push(at);
-  }
+const literal = ({ values }: { readonly values: Uint32Array }, at: number, end: number, text: string): number => {
+  if (end - at < text.length) return -1;
+  for (let i = 0; i < text.length; i++) if (values[at + i] !== text.charCodeAt(i)) return -1;
+  return at + text.length;
 };
 
-const isBreak = (value: number | undefined): boolean => value === 0x0a || value === 0x0d;
+/** `<sentinel:[0-9]+>` */
+const sentinel: Matcher = (text, at, end) => {
+  let stop = literal(text, at, end, '<sentinel:');
+  if (stop < 0 || !isDigit(text.values[stop]!)) return -1;
+  while (stop < end && isDigit(text.values[stop]!)) stop++;
+  return literal(text, stop, end, '>');
+};
 
-/**
- * `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,D}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
- */
-function modernWords(digits: number): Step {
-  return (text, start, end, ends) => {
-    const { values, classes } = text;
-    for (let at = start; at < end; ) {
-      at = modernWordEnd(text, values, classes, at, end, digits);
-      ends.push(at);
-    }
-  };
-}
+/** `(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z` */
+const image: Matcher = (text, at, end) => {
+  const body = literal(text, at, end, 'IMGIMG');
+  if (body < 0) return -1;
+  const stop = upTo((value) => value >= 0x41 && value <= 0x49, 4)(text, body, end);
+  return stop < 0 ? -1 : literal(text, stop, end, 'Z');
+};
 
-function modernWordEnd(
-  text: CodePoints,
-  values: Uint32Array,
-  classes: Uint8Array,
-  at: number,
-  end: number,
-  digits: number,
-): number {
-  const short = contraction(text, at, end, true);
-  if (short > 0) return at + short;
-  const kind = classes[at]!;
-  if (kind === LETTER) return runEnd(text, at, end, LETTER);
-  if (kind === NUMBER) return runEnd(text, at, Math.min(end, at + digits), NUMBER);
-  if (!isBreak(values[at]) && at + 1 < end && classes[at + 1] === LETTER) return runEnd(text, at + 1, end, LETTER);
-  const body = values[at] === 0x20 && at + 1 < end ? at + 1 : at;
-  if (classes[body]! >= PUNCTUATION) {
-    let position = symbolsEnd(text, body, end);
-    while (position < end && isBreak(values[position])) position++;
-    return position;
-  }
-  const stop = runEnd(text, at, end, SPACE);
-  for (let position = stop; position > at; position--) {
-    if (isBreak(values[position - 1])) return position;
-  }
-  return spacesEnd(text, at, end);
-}
+/** `[\t\n]|    |  ` */
+const indentation: Matcher = (text, at, end) => {
+  if (text.values[at] === 0x09 || text.values[at] === 0x0a) return at + 1;
+  const four = literal(text, at, end, '    ');
+  return four >= 0 ? four : literal(text, at, end, '  ');
+};
 
-type Member = (value: number, kind: number) => boolean;
-
-/** Cuts out runs of members, at most `most` long; a run of fewer than `least` stays in the text around it. */
-function runs(member: Member, least: number, most: number, leadingSpace = false): Step {
-  return ({ values, classes }, start, end, ends) => {
-    let from = start;
-    for (let at = start; at < end; ) {
-      let position = at;
-      if (leadingSpace && classes[at] === SPACE) position++;
-      const limit = Math.min(end, position + most);
-      const body = position;
-      while (position < limit && member(values[position]!, classes[position]!)) position++;
-      if (position - body < least) {
-        at++;
-        continue;
-      }
-      if (at > from) ends.push(at);
-      ends.push(position);
-      from = position;
-      at = position;
-    }
-    if (from < end) ends.push(end);
-  };
-}
-
-const isNumber: Member = (_, kind) => kind === NUMBER;
-const isDigit: Member = (value) => value >= 0x30 && value <= 0x39;
-const isLetter: Member = (_, kind) => kind === LETTER;
-const isPunctuation: Member = (_, kind) => kind === PUNCTUATION;
-const SYMBOLS = /* @__PURE__ */ new Set(Array.from('$+<=>^~|', (character) => character.charCodeAt(0)));
-const isPunctuationOrSymbol: Member = (value, kind) => kind === PUNCTUATION || SYMBOLS.has(value);
-/** Written in deepseek-coder's expression as [一-龥ࠀ-一가-퟿]. */
-const isAsian: Member = (value) => (value >= 0x800 && value <= 0x9fa5) || (value >= 0xac00 && value <= 0xd7ff);
-
-const GPT2: PreTokenizer = { steps: [gpt2Words], ignoreMerges: false, addBos: false };
+const GPT2 = /* @__PURE__ */ define(gpt2Words);
+const DEFAULT = /* @__PURE__ */ define(
+  /* @__PURE__ */ matches(run(isPunctuationOrSymbol)),
+  gpt2Words,
+  NUMBERS,
+  DIGIT_TRIPLES,
+);
 /** Every number by itself first: `\p{N}`. */
-const SINGLE_NUMBERS: PreTokenizer = {
-  steps: [/* @__PURE__ */ runs(isNumber, 1, 1), gpt2Words],
-  ignoreMerges: false,
-  addBos: false,
-};
-const QWEN2: PreTokenizer = { steps: [/* @__PURE__ */ modernWords(1)], ignoreMerges: false, addBos: false };
-const TRIPLE_DIGITS: PreTokenizer = { steps: [/* @__PURE__ */ modernWords(3)], ignoreMerges: false, addBos: false };
+const SINGLES_AND_GPT2 = /* @__PURE__ */ define(SINGLE_NUMBERS, gpt2Words);
+const FALCON = /* @__PURE__ */ define(/* @__PURE__ */ matches(run(isFalconSymbol)), gpt2Words, DIGIT_TRIPLES);
+const QWEN2 = /* @__PURE__ */ modern({ digits: 1 });
+const QWEN35 = /* @__PURE__ */ modern({ words: 'lettersAndMarks', digits: 1, symbolsWithoutMarks: true });
+const SEED_CODER = /* @__PURE__ */ modern({ digits: 1, tail: 'none' });
+const UFAKZEKA = /* @__PURE__ */ modern({ digits: 1, contractions: 'none' });
+const EXAONE_MOE = /* @__PURE__ */ modern({ words: 'spacedLetters', digits: 1, tail: 'breakOrSlash' });
+const LAGUNA = /* @__PURE__ */ define(LINES, /* @__PURE__ */ modernWords({ digits: 1 }));
+const TRIPLE_DIGITS = /* @__PURE__ */ modern({ digits: 3 });
 const LLAMA3: PreTokenizer = { ...TRIPLE_DIGITS, ignoreMerges: true, addBos: true };
-const DEFAULT: PreTokenizer = {
-  steps: [
-    /* @__PURE__ */ runs(isPunctuationOrSymbol, 1, Number.POSITIVE_INFINITY),
-    gpt2Words,
-    /* @__PURE__ */ runs(isNumber, 1, Number.POSITIVE_INFINITY),
-    /* @__PURE__ */ runs(isDigit, 3, 3),
-  ],
-  ignoreMerges: false,
-  addBos: false,
+const JAIS2 = /* @__PURE__ */ define(/* @__PURE__ */ modernWords({ digits: 3 }), spacesByPowers);
+const MINICPM5: PreTokenizer = {
+  ...define(TRIPLE_NUMBERS, /* @__PURE__ */ modernWords({ digits: Number.POSITIVE_INFINITY })),
+  ignoreMerges: true,
 };
-const DEEPSEEK_CODER: PreTokenizer = {
-  steps: [
-    /* @__PURE__ */ runs(isBreak, 1, 1),
-    /* @__PURE__ */ runs(isLetter, 1, Number.POSITIVE_INFINITY, true),
-    /* @__PURE__ */ runs(isPunctuation, 1, Number.POSITIVE_INFINITY, true),
-    /* @__PURE__ */ runs(isAsian, 1, Number.POSITIVE_INFINITY),
-    /* @__PURE__ */ runs(isNumber, 1, 1),
-  ],
-  ignoreMerges: false,
-  addBos: false,
+const KIMI_K2 = /* @__PURE__ */ modern({ words: 'lettersWithoutHan', contractions: 'attached', digits: 3 });
+const TEKKEN: PreTokenizer = {
+  ...modern({ words: 'casedLetters', contractions: 'none', digits: 1, tail: 'breaksAndSlashes' }),
+  ignoreMerges: true,
+  addBos: true,
+};
+const GPT4O = /* @__PURE__ */ modern({
+  words: 'casedLetters',
+  contractions: 'attached',
+  digits: 3,
+  tail: 'breaksAndSlashes',
+});
+const GRANITE_EMBEDDING: PreTokenizer = {
+  ...modern({ words: 'casedLettersAndMarks', contractions: 'attached', digits: 3, tail: 'breaksAndSlashes' }),
+  ignoreMerges: true,
+};
+const markedWords = (digits: number): Step =>
+  modernWords({ words: 'lettersAndMarks', contractions: 'attached', digits, tail: 'breaksAndSlashes' });
+const TINY_AYA = /* @__PURE__ */ define(groupsFromRight, /* @__PURE__ */ markedWords(3));
+const YOUTU: PreTokenizer = {
+  ...define(
+    matches(firstOf(run(isHangul), run(isWidePunctuation), run(isBopomofo), run(isIdeographOrKana))),
+    markedWords(1),
+  ),
+  ignoreMerges: true,
+};
+const SUPERBPE = /* @__PURE__ */ define(NUMBERS, digitTriples);
+const DEEPSEEK_CODER = /* @__PURE__ */ define(
+  BREAKS,
+  /* @__PURE__ */ matches(run(isLetter, true)),
+  /* @__PURE__ */ matches(run(isPunctuation, true)),
+  ASIAN,
+  SINGLE_NUMBERS,
+);
+const DEEPSEEK_LLM = /* @__PURE__ */ define(
+  BREAKS,
+  /* @__PURE__ */ matches(run(isCasedLetter, true)),
+  /* @__PURE__ */ matches(run(isDeepseekSymbol, true)),
+  trailingSpace,
+  ASIAN,
+  NUMBERS,
+);
+const DEEPSEEK_V3 = /* @__PURE__ */ define(TRIPLE_NUMBERS, IDEOGRAPHS, /* @__PURE__ */ deepseekWords('joined'));
+const SPARK = /* @__PURE__ */ define(
+  TRIPLE_NUMBERS,
+  IDEOGRAPHS,
+  /* @__PURE__ */ deepseekWords('single'),
+  SINGLE_NUMBERS,
+);
+const AFMOE = /* @__PURE__ */ define(
+  groupsFromRight,
+  /* @__PURE__ */ matches(run(isAfmoeScript)),
+  /* @__PURE__ */ deepseekWords('joined'),
+);
+const BLOOM = /* @__PURE__ */ define(bloomWords);
+const VIKING = /* @__PURE__ */ define(bloomWords, SINGLE_NUMBERS);
+const CHAMELEON: PreTokenizer = {
+  ...define(
+    matches(sentinel),
+    matches(image),
+    matches(indentation),
+    SINGLE_NUMBERS,
+    matches(upTo((value, kind) => kind === PUNCTUATION || isAsciiSymbol(value), 1)),
+    gpt2Words,
+  ),
+  addBos: true,
 };
 
-const BY_NAME: Readonly<Record<string, PreTokenizer>> = {
-  default: DEFAULT,
-  'gpt-2': GPT2,
-  'phi-2': GPT2,
-  mpt: GPT2,
-  olmo: GPT2,
-  jais: GPT2,
-  trillion: GPT2,
-  exaone4: GPT2,
-  gigachat: GPT2,
-  mellum: GPT2,
-  'a.x-4.0': GPT2,
-  'granite-docling': GPT2,
-  smollm: SINGLE_NUMBERS,
-  starcoder: SINGLE_NUMBERS,
-  refact: SINGLE_NUMBERS,
-  'command-r': SINGLE_NUMBERS,
-  codeshell: SINGLE_NUMBERS,
-  exaone: SINGLE_NUMBERS,
-  'minerva-7b': SINGLE_NUMBERS,
-  mellum2: SINGLE_NUMBERS,
-  qwen2: QWEN2,
-  'deepseek-r1-qwen': QWEN2,
-  megrez: QWEN2,
-  kormo: QWEN2,
-  stablelm2: QWEN2,
-  hunyuan: QWEN2,
-  'solar-open': QWEN2,
-  'grok-2': QWEN2,
-  dbrx: TRIPLE_DIGITS,
-  'smaug-bpe': TRIPLE_DIGITS,
-  glm4: TRIPLE_DIGITS,
-  'chatglm-bpe': TRIPLE_DIGITS,
-  llama3: LLAMA3,
-  'llama-v3': LLAMA3,
-  'llama-bpe': LLAMA3,
-  falcon3: LLAMA3,
-  'falcon-h1': LLAMA3,
-  pixtral: LLAMA3,
-  'midm-2.0': LLAMA3,
-  lfm2: LLAMA3,
-  'deepseek-coder': DEEPSEEK_CODER,
-};
+const NAMES: readonly (readonly [PreTokenizer, string])[] = [
+  [DEFAULT, 'default'],
+  [GPT2, 'gpt-2 phi-2 mpt olmo jais trillion exaone4 gigachat mellum a.x-4.0 granite-docling modern-bert'],
+  [GPT2, 'jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code roberta-bpe'],
+  [SINGLES_AND_GPT2, 'smollm starcoder refact command-r codeshell exaone minerva-7b mellum2'],
+  [FALCON, 'falcon'],
+  [QWEN2, 'qwen2 deepseek-r1-qwen megrez kormo f2llmv2 stablelm2 hunyuan solar-open grok-2'],
+  [QWEN2, 'bailingmoe bailingmoe2 llada-moe'],
+  [QWEN35, 'qwen35'],
+  [SEED_CODER, 'seed-coder'],
+  [UFAKZEKA, 'ufakzeka'],
+  [EXAONE_MOE, 'exaone-moe'],
+  [LAGUNA, 'laguna'],
+  [TRIPLE_DIGITS, 'dbrx smaug-bpe glm4 chatglm-bpe'],
+  [LLAMA3, 'llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano'],
+  [JAIS2, 'jais-2'],
+  [MINICPM5, 'minicpm5'],
+  [KIMI_K2, 'kimi-k2'],
+  [TEKKEN, 'tekken'],
+  [GPT4O, 'gpt-4o llama4 kanana2 talkie minimax-m2'],
+  [GRANITE_EMBEDDING, 'granite-embed-multi-97m'],
+  [TINY_AYA, 'tiny_aya cohere2moe'],
+  [YOUTU, 'youtu'],
+  [SUPERBPE, 'superbpe'],
+  [DEEPSEEK_CODER, 'deepseek-coder'],
+  [DEEPSEEK_LLM, 'deepseek-llm'],
+  [DEEPSEEK_V3, 'deepseek-v3 hunyuan-dense joyai-llm hy_v4'],
+  [SPARK, 'spark2_5'],
+  [AFMOE, 'afmoe'],
+  [BLOOM, 'poro-chat bloom gpt3-finnish'],
+  [VIKING, 'viking'],
+  [CHAMELEON, 'chameleon'],
+];
+
+const BY_NAME: ReadonlyMap<string, PreTokenizer> = /* @__PURE__ */ new Map(
+  /* @__PURE__ */ NAMES.flatMap(([preTokenizer, names]) =>
+    names.split(' ').map((name) => [name, preTokenizer] as const),
+  ),
+);
 
 /** The pre-tokeniser of that `tokenizer.ggml.pre`, undefined for an unknown name. */
 export function preTokenizerOf(name: string): PreTokenizer | undefined {
-  return Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+  return BY_NAME.get(name);
 }
 
-export const PRE_TOKENIZER_NAMES: readonly string[] = /* @__PURE__ */ Object.keys(BY_NAME);
+export const PRE_TOKENIZER_NAMES: readonly string[] = /* @__PURE__ */ [...BY_NAME.keys()];

@@ -233,7 +233,7 @@ test('broken metadata', () => {
   const cases: [string, Record<string, unknown>, string, RegExp][] = [
     ['no model', { model: undefined }, 'UNSUPPORTED', /tokenizer\.ggml\.model is missing/],
     ['another model', { model: 'bert' }, 'UNSUPPORTED', /tokenizer\.ggml\.model is "bert"/],
-    ['unknown pre', { pre: 'tekken' }, 'UNSUPPORTED', /tokenizer\.ggml\.pre is "tekken".*qwen2/],
+    ['unknown pre', { pre: 'tekkno' }, 'UNSUPPORTED', /tokenizer\.ggml\.pre is "tekkno".*qwen2/],
     ['a name of Object', { pre: 'constructor' }, 'UNSUPPORTED', /"constructor"/],
     ['no tokens', { tokens: undefined }, 'BAD_FORMAT', /tokenizer\.ggml\.tokens is missing/],
     ['no merges', { merges: undefined }, 'BAD_FORMAT', /tokenizer\.ggml\.merges is missing/],
