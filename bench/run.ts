@@ -7,7 +7,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
+import { cpus, loadavg, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { ModelMeasurement } from './measurement.ts';
@@ -134,6 +134,8 @@ function readOptions() {
 async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promise<void> {
   const { threads, rounds, prefill, decode, parts, peer, json } = given;
   const nodes = nodeBinaries(given.nodes);
+  // Other work on the machine: rates measured beside it say little, so the table shows it.
+  const loadAverage = loadavg()[0]!;
   const speed: SpeedRow[] = [];
   const memory: MemoryRow[] = [];
   const start: StartRow[] = [];
@@ -181,7 +183,12 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
     for (let run = 0; run < START_RUNS; run++) runs.push(await measureStart(path, Math.max(...threads)));
     start.push({ node: version, firstTokenMs: spreadOf(runs) });
   }
-  const machine = { cpu: cpus()[0]?.model.trim() ?? 'unknown', cores: cpus().length, memoryBytes: totalmem() };
+  const machine = {
+    cpu: cpus()[0]?.model.trim() ?? 'unknown',
+    cores: cpus().length,
+    memoryBytes: totalmem(),
+    loadAverage,
+  };
   const apr = (JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }).version;
   const head = {
     apr,
@@ -204,7 +211,7 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
 type Head = {
   apr: string;
   nodeLlamaCpp?: string;
-  machine: { cpu: string; cores: number; memoryBytes: number };
+  machine: { cpu: string; cores: number; memoryBytes: number; loadAverage: number };
   model: string;
   fileBytes: number;
   prefill: number;
@@ -216,7 +223,7 @@ function render(head: Head, rows: { speed?: SpeedRow[]; memory?: MemoryRow[]; st
   const { machine } = head;
   const peer = head.nodeLlamaCpp === undefined ? 'no peer' : `node-llama-cpp ${head.nodeLlamaCpp} on the CPU`;
   const lines = [
-    `apr ${head.apr}, ${peer}; ${machine.cpu}, ${machine.cores} cores, ${(machine.memoryBytes / 2 ** 30).toFixed(0)} GiB`,
+    `apr ${head.apr}, ${peer}; ${machine.cpu}, ${machine.cores} cores, ${(machine.memoryBytes / 2 ** 30).toFixed(0)} GiB; load average at the start ${machine.loadAverage.toFixed(1)}`,
   ];
   if (rows.speed || rows.memory) {
     const size = `${(head.fileBytes / 1e6).toFixed(0)} MB`;
