@@ -3,7 +3,7 @@
  * every white space beyond ASCII for one and the same character there (src/unicode.cpp).
  */
 
-import { LETTER, NUMBER, PUNCTUATION, SPACE } from './code-points.ts';
+import { LETTER, NUMBER, PUNCTUATION, parseRanges, SPACE } from './code-points.ts';
 import type { Member } from './cuts.ts';
 
 export const isNumber: Member = (_, kind) => kind === NUMBER;
@@ -62,8 +62,7 @@ export const isCasedLetter: Member = /* @__PURE__ */ ranges(
     '1e900-1e943',
 );
 
-/** Code points as hexadecimal numbers and ranges, by their beginning. */
 function ranges(list: string): Member {
-  const pairs = list.split(' ').map((range) => range.split('-').map((bound) => Number.parseInt(bound, 16)));
-  return (value, kind) => kind !== SPACE && pairs.some(([first, last = first]) => value >= first! && value <= last!);
+  const pairs = parseRanges(list);
+  return (value, kind) => kind !== SPACE && pairs.some(([first, last]) => value >= first && value <= last);
 }
