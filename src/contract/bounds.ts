@@ -15,6 +15,8 @@ export interface ContractHyperparameters {
   readonly headDimV: number;
   readonly rmsEps: number;
   readonly ropeFreqBase: number;
+  /** Base of layers with a sliding window, where there are any. */
+  readonly ropeFreqBaseSliding?: number;
   readonly ropeDims: number;
   readonly ropeScaling: RopeScalingNumbers;
   /** Factor on q · k. */
@@ -88,6 +90,7 @@ export function boundsFindings(hp: ContractHyperparameters): Finding[] {
   real('attention.layer_norm_rms_epsilon', hp.rmsEps, 1e-10, 0.01);
   real('attention.scale', hp.attentionScale, Number.MIN_VALUE, Number.MAX_VALUE);
   real('rope.freq_base', hp.ropeFreqBase, 1, MAX_FREQ_BASE);
+  if (hp.ropeFreqBaseSliding !== undefined) real('rope.freq_base_swa', hp.ropeFreqBaseSliding, 1, MAX_FREQ_BASE);
   ropeScalingBounds(hp.ropeScaling, hp.ropeFreqBase, real);
   if (!Number.isInteger(hp.vocabularySize) || hp.vocabularySize < 1 || hp.vocabularySize > MAX_VOCABULARY) {
     const expected = `1 to ${MAX_VOCABULARY} tokens`;
@@ -104,6 +107,7 @@ function ropeScalingBounds(
 ): void {
   const { factor, originalContextLength, betaFast, betaSlow, extFactor, attentionFactor } = scaling;
   if (factor !== undefined) real('rope.scaling.factor', factor, 1 / MAX_ROPE_FACTOR, MAX_ROPE_FACTOR);
+  if (attentionFactor !== undefined) real('rope.scaling.attn_factor', attentionFactor, 1e-6, 1e6);
   if (scaling.type !== 'yarn') return;
   // YaRN divides by the logarithm of the base.
   real('rope.freq_base', freqBase, 1.001, MAX_FREQ_BASE);
@@ -113,5 +117,4 @@ function ropeScalingBounds(
   if (betaFast !== undefined) real('rope.scaling.yarn_beta_fast', betaFast, 1e-6, 1e6);
   if (betaSlow !== undefined) real('rope.scaling.yarn_beta_slow', betaSlow, 1e-6, 1e6);
   if (extFactor !== undefined) real('rope.scaling.yarn_ext_factor', extFactor, 0, 1);
-  if (attentionFactor !== undefined) real('rope.scaling.attn_factor', attentionFactor, 1e-6, 1e6);
 }

@@ -7,20 +7,16 @@ export interface RopeParameters {
   readonly dims: number;
   /** Radians a position for each of the dims / 2 pairs, scaling included. */
   readonly frequencies: Float64Array;
-  /** Factor on sine and cosine (YaRN's attention factor), 1 otherwise. */
+  /** Factor on sine and cosine: YaRN's or LongRoPE's attention factor, 1 otherwise. */
   readonly magnitude: number;
 }
 
+/** `attentionFactor` is a further factor on sine and cosine, 1 by default. */
 export type RopeScaling =
-  | { readonly type: 'none' }
-  | { readonly type: 'linear'; readonly factor: number }
-  | {
-      /** Divisors of their own for each pair, from tensors: one set up to the original context, one beyond it. */
-      readonly type: 'longrope';
-      readonly originalContextLength: number;
-      /** Factor on sine and cosine. */
-      readonly attentionFactor: number;
-    }
+  | { readonly type: 'none'; readonly attentionFactor?: number }
+  | { readonly type: 'linear'; readonly factor: number; readonly attentionFactor?: number }
+  /** As linear, and the file must have tensors with divisors for each pair. */
+  | { readonly type: 'longrope'; readonly factor: number; readonly attentionFactor?: number }
   | {
       readonly type: 'yarn';
       readonly factor: number;
@@ -30,7 +26,6 @@ export type RopeScaling =
       readonly betaSlow: number;
       /** Share of the extrapolated frequency in the ramp, 1 by default. */
       readonly extFactor: number;
-      /** Further factor on sine and cosine, 1 by default. */
       readonly attentionFactor: number;
     };
 
@@ -49,11 +44,9 @@ export function ropeParameters(
   const pairs = dims / 2;
   const frequencies = new Float64Array(pairs);
   for (let i = 0; i < pairs; i++) frequencies[i] = base ** ((-2 * i) / dims) / (factors?.[i] ?? 1);
-  let magnitude = 1;
-  if (scaling.type === 'linear') {
+  let magnitude = scaling.attentionFactor ?? 1;
+  if (scaling.type === 'linear' || scaling.type === 'longrope') {
     for (let i = 0; i < pairs; i++) frequencies[i] = frequencies[i]! / scaling.factor;
-  } else if (scaling.type === 'longrope') {
-    magnitude = scaling.attentionFactor;
   } else if (scaling.type === 'yarn') {
     const { factor, extFactor } = scaling;
     const low = Math.max(0, Math.floor(correctionDim(scaling.betaFast)));
@@ -64,7 +57,7 @@ export function ropeParameters(
       const keep = ramp * extFactor;
       frequencies[i] = frequencies[i]! * ((1 - keep) / factor + keep);
     }
-    magnitude = scaling.attentionFactor * (extFactor === 0 ? 1 : 1 + 0.1 * Math.log(Math.max(1, factor)));
+    if (extFactor !== 0) magnitude *= 1 + 0.1 * Math.log(Math.max(1, factor));
 
     /** Pair that turns `rotations` times within the original context. */
     function correctionDim(rotations: number): number {

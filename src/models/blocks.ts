@@ -9,15 +9,19 @@ import type { Hyperparameters } from './hyperparameters.ts';
 
 /**
  * The one rotation of an architecture that turns all heads alike. Its frequencies are divided by `rope_freqs.weight`, or
- * with LongRoPE by the factors that belong to the context length, where the file has such tensors.
+ * by LongRoPE's factors (Ding et al. 2024), where the file has such tensors: one set up to the original context length,
+ * one for a KV cache that is longer.
  */
 export function rotation(pairing: RopeParameters['pairing']): Architecture['ropes'] {
-  return ({ ropeDims, ropeFreqBase, ropeScaling }, vectors, contextLength) => {
-    const long = ropeScaling.type === 'longrope' && contextLength > ropeScaling.originalContextLength;
-    const factors = vectors.get('rope_freqs.weight') ?? vectors.get(`rope_factors_${long ? 'long' : 'short'}.weight`);
-    if (ropeScaling.type === 'longrope' && factors === undefined) {
-      const message = 'the file asks for LongRoPE scaling, but has no tensors rope_factors_long and rope_factors_short';
-      throw new AprError('UNSUPPORTED', message);
+  return ({ ropeDims, ropeFreqBase, ropeScaling, ropeOriginalContextLength }, vectors, contextLength) => {
+    const tensors = ['rope_factors_short.weight', 'rope_factors_long.weight'] as const;
+    const [name, unused] = contextLength > ropeOriginalContextLength ? [tensors[1], tensors[0]] : tensors;
+    const factors = vectors.get('rope_freqs.weight') ?? vectors.get(name);
+    if (factors === undefined && (ropeScaling.type === 'longrope' || vectors.has(unused))) {
+      const message =
+        `tensor ${name} is missing, expected the divisors of RoPE frequencies for a context length of ` +
+        `${contextLength}, the original one being ${ropeOriginalContextLength}`;
+      throw new AprError('CONTRACT', message, { tensor: name });
     }
     return [ropeParameters(pairing, ropeDims, ropeFreqBase, ropeScaling, factors)];
   };

@@ -17,7 +17,7 @@ import {
 } from './blocks.ts';
 import type { Hyperparameters } from './hyperparameters.ts';
 
-/** Every sixth layer sees all positions. */
+/** Every sixth layer sees all positions, unless the file says otherwise. */
 const PATTERN = 6;
 
 /** The 27B model scales by its residual width a head, unlike the others. Source: config.py of google/gemma_pytorch. */
@@ -26,8 +26,12 @@ const WIDE_BLOCK_COUNT = 62;
 const ATTENTION_POST_NORM = 'post_attention_norm.weight';
 const FFN_POST_NORM = 'post_ffw_norm.weight';
 
-function isSliding({ slidingWindow }: Hyperparameters, layer: number): boolean {
-  return slidingWindow > 0 && layer % PATTERN < PATTERN - 1;
+/** A pattern of 0 means that no layer sees all positions. */
+function isSliding(
+  { slidingWindow, slidingWindowPattern: pattern = PATTERN }: Hyperparameters,
+  layer: number,
+): boolean {
+  return slidingWindow > 0 && (pattern === 0 || layer % pattern < pattern - 1);
 }
 
 export const gemma3: Architecture = {
@@ -56,6 +60,8 @@ export const gemma3: Architecture = {
   forward: (ops, model) => {
     const { embeddingLength, slidingWindow } = model.hyperparameters;
     const [everywhere, local] = model.ropes;
+    // One as long as the cache hides nothing.
+    const window = slidingWindow < model.contextLength ? slidingWindow : 0;
     return decoder(
       ops,
       model,
@@ -63,7 +69,7 @@ export const gemma3: Architecture = {
         const sliding = isSliding(model.hyperparameters, layer);
         const attended = attention(ops, model, x, prefix, {
           rope: sliding ? local : everywhere,
-          window: sliding ? slidingWindow : 0,
+          window: sliding ? window : 0,
           postNorm: ATTENTION_POST_NORM,
         });
         return denseFfn(ops, model, attended, prefix, { activation: 'geglu', postNorm: FFN_POST_NORM });

@@ -29,6 +29,8 @@ export interface Hyperparameters {
   readonly ropeFreqBase: number;
   readonly ropeDims: number;
   readonly ropeScaling: RopeScaling;
+  /** Context length that a file with two sets of RoPE factors changes them at. */
+  readonly ropeOriginalContextLength: number;
   /** Factor on q · k. */
   readonly attentionScale: number;
   /** 0 for a dense model. */
@@ -39,6 +41,8 @@ export interface Hyperparameters {
   readonly sharedExpertFeedForwardLength: number;
   /** Positions that a layer with a sliding window sees; 0 for none. Which layers have one, the architecture knows. */
   readonly slidingWindow: number;
+  /** Every so manieth layer has no sliding window, the others have one; undefined where the file does not say. */
+  readonly slidingWindowPattern: number | undefined;
   /** Bound of a soft cap on the logits; 0 for none. */
   readonly finalLogitSoftcapping: number;
   /** RoPE base of the layers with a sliding window. */
@@ -56,17 +60,19 @@ export function normaliseArchitecture(name: string): string {
 interface ArchitectureDefaults {
   readonly ropeFreqBase: number;
   readonly rmsEps: number;
+  /** Whether an expert without a width of its own has its share of `feed_forward_length`, as one of those used. */
+  readonly feedForwardOfUsedExperts: boolean;
 }
 
 /** What to take when a file does not say. Keyed by normalised architecture name. */
 const DEFAULTS: Readonly<Record<string, Partial<ArchitectureDefaults>>> = {
   // The Qwen2 and Qwen3 families were trained with a base of 1e6; some converters leave it out.
   qwen2: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
-  qwen2moe: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+  qwen2moe: { ropeFreqBase: 1e6, rmsEps: 1e-6, feedForwardOfUsedExperts: true },
   qwen3: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
-  qwen3moe: { ropeFreqBase: 1e6, rmsEps: 1e-6 },
+  qwen3moe: { ropeFreqBase: 1e6, rmsEps: 1e-6, feedForwardOfUsedExperts: true },
 };
-const FALLBACK: ArchitectureDefaults = { ropeFreqBase: 1e4, rmsEps: 1e-5 };
+const FALLBACK: ArchitectureDefaults = { ropeFreqBase: 1e4, rmsEps: 1e-5, feedForwardOfUsedExperts: false };
 
 /**
  * Reads the hyperparameters that all decoder architectures share.
@@ -103,6 +109,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
   const headDimV = metadata.uint(key('attention.value_length')) ?? embeddingLength / Math.max(1, headCount);
   const expertCount = metadata.uint(key('expert_count')) ?? 0;
   const contextLength = required('context_length', 'context length that the model was trained for');
+  const expertUsedCount = expertCount > 0 ? required('expert_used_count', 'experts used for a token') : 0;
   const feedForwardLength =
     expertCount > 0
       ? (metadata.uint(key('feed_forward_length')) ?? 0)
@@ -124,12 +131,17 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     ropeFreqBase: withDefault('rope.freq_base', table.ropeFreqBase, 'float'),
     ropeDims: metadata.uint(key('rope.dimension_count')) ?? headDim,
     ropeScaling: readRopeScaling(metadata, key, contextLength),
+    ropeOriginalContextLength: metadata.uint(key('rope.scaling.original_context_length')) ?? contextLength,
     attentionScale: metadata.float(key('attention.scale')) || 1 / Math.sqrt(headDim),
     expertCount,
-    expertUsedCount: expertCount > 0 ? required('expert_used_count', 'experts used for a token') : 0,
-    expertFeedForwardLength: metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength,
+    expertUsedCount,
+    expertFeedForwardLength:
+      expertCount > 0 && table.feedForwardOfUsedExperts
+        ? withDefault('expert_feed_forward_length', feedForwardLength / expertUsedCount, 'uint')
+        : (metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength),
     sharedExpertFeedForwardLength: metadata.uint(key('expert_shared_feed_forward_length')) ?? 0,
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
+    slidingWindowPattern: metadata.uint(key('attention.sliding_window_pattern')),
     finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')) ?? 0,
     ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')) ?? 1e4,
     vocabularySize,
@@ -143,19 +155,17 @@ function readRopeScaling(
   contextLength: number,
 ): RopeScaling {
   const factor = metadata.float(key('rope.scaling.factor')) ?? metadata.float(key('rope.scale_linear')) ?? 0;
+  // It counts without a type as well: files of Phi-3 have LongRoPE's factors and this, and no more.
+  const attentionFactor = metadata.float(key('rope.scaling.attn_factor')) ?? 1;
   // A factor without a type means linear scaling, as older files are written.
   const type = metadata.string(key('rope.scaling.type')) ?? 'linear';
   switch (type) {
     case 'none':
-      return { type: 'none' };
+      return { type: 'none', attentionFactor };
     case 'linear':
-      return factor === 0 || factor === 1 ? { type: 'none' } : { type: 'linear', factor };
+      return factor === 0 ? { type: 'none', attentionFactor } : { type: 'linear', factor, attentionFactor };
     case 'longrope':
-      return {
-        type: 'longrope',
-        originalContextLength: metadata.uint(key('rope.scaling.original_context_length')) ?? contextLength,
-        attentionFactor: metadata.float(key('rope.scaling.attn_factor')) ?? 1,
-      };
+      return { type: 'longrope', factor: factor === 0 ? 1 : factor, attentionFactor };
     case 'yarn':
       return {
         type: 'yarn',
@@ -164,9 +174,7 @@ function readRopeScaling(
         betaFast: metadata.float(key('rope.scaling.yarn_beta_fast')) ?? 32,
         betaSlow: metadata.float(key('rope.scaling.yarn_beta_slow')) ?? 1,
         extFactor: metadata.float(key('rope.scaling.yarn_ext_factor')) ?? 1,
-        attentionFactor:
-          (metadata.float(key('rope.scaling.attn_factor')) ?? 1) *
-          (metadata.float(key('rope.scaling.yarn_attn_factor')) ?? 1),
+        attentionFactor: attentionFactor * (metadata.float(key('rope.scaling.yarn_attn_factor')) ?? 1),
       };
     default:
       throw new AprError(

@@ -24,6 +24,15 @@ function sharedExpert(ops: Ops, model: Model, x: Activation, prefix: string): Ac
 
 export const qwen2moe: Architecture = {
   name: 'qwen2moe',
+  // The first files give one width only.
+  adjust: (hp) => {
+    if (hp.sharedExpertFeedForwardLength > 0) return hp;
+    const defaults = {
+      ...hp.defaults,
+      [`${hp.architecture}.expert_shared_feed_forward_length`]: hp.feedForwardLength,
+    };
+    return { ...hp, sharedExpertFeedForwardLength: hp.feedForwardLength, defaults };
+  },
   ropes: rotation('halves'),
   tensors: (hp) => [
     ...decoderTensors(hp),
