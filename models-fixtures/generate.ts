@@ -14,6 +14,7 @@ import { createRandom } from '../bench/model/random.ts';
 import {
   bpeMetadata,
   bpeVocabulary,
+  LLAMA_CONTROL,
   sentencePieceMetadata,
   sentencePieceVocabulary,
 } from '../bench/model/vocabulary.ts';
@@ -27,11 +28,18 @@ const SCALES = { embedding: 0.5, branches: 1, logits: 2, norms: 0.2, attention: 
 
 interface Fixture {
   readonly shape: Partial<DecoderShape> & Pick<DecoderShape, 'architecture'>;
-  readonly tokenizer: 'spm' | 'llama-bpe' | 'qwen2';
+  readonly tokenizer: 'spm' | 'gemma' | 'phi3' | 'llama-bpe' | 'qwen2';
   readonly typeOf: TypeOf;
   /** Standard deviation of logits, {@link SCALES}' otherwise. */
   readonly logits?: number;
   readonly metadata?: Record<string, MetadataValue>;
+}
+
+interface SentencePieceFixture {
+  readonly control: readonly string[];
+  readonly bos?: string;
+  readonly eos?: string;
+  readonly addSpacePrefix?: boolean;
 }
 
 const BASE: Omit<DecoderShape, 'architecture'> = {
@@ -75,7 +83,7 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
       feedForward: 256,
       headDim: 48,
       ropeBase: 5e5,
-      ropeFactors: llama3Factors(48, 5e5),
+      ropeFactors: { rope_freqs: llama3Factors(48, 5e5) },
     },
     tokenizer: 'llama-bpe',
     typeOf: mix('Q4_K', 'Q6_K', { attn_output: 'Q8_0' }),
@@ -122,6 +130,61 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
     tokenizer: 'spm',
     typeOf: (tensor) => (tensor.endsWith('ffn_gate_inp') ? 'F32' : 'Q8_0'),
   },
+  // Chosen experts keep their share of the whole soft-max; one more, under a gate of its own, is used for every token.
+  'tiny-qwen2moe-q8_0': {
+    shape: { architecture: 'qwen2moe', feedForward: 64, experts: { count: 4, used: 2, shared: 96 } },
+    tokenizer: 'qwen2',
+    typeOf: (tensor) => (tensor.endsWith('ffn_gate_inp') ? 'F32' : 'Q8_0'),
+  },
+  // Seven blocks: one sees everything, the others fewer positions than the prompts have. RoPE is scaled in that one only.
+  'tiny-gemma3-f16': {
+    shape: {
+      architecture: 'gemma3',
+      blocks: 7,
+      feedForward: 64,
+      heads: 3,
+      headsKv: 1,
+      headDim: 32,
+      ropeBase: 1e6,
+      rmsEps: 1e-6,
+      tiedHead: true,
+    },
+    tokenizer: 'gemma',
+    typeOf: all('F16'),
+    metadata: {
+      'gemma3.attention.sliding_window': u32(12),
+      'gemma3.rope.scaling.type': string('linear'),
+      'gemma3.rope.scaling.factor': f32(8),
+    },
+  },
+  // Q, K and V are rows of one matrix, gate and up of another; a quarter of each head does not turn.
+  'tiny-phi3-q4_k': {
+    shape: {
+      architecture: 'phi3',
+      width: 256,
+      feedForward: 256,
+      headsKv: 1,
+      headDim: 64,
+      ropeDims: 48,
+      vocabulary: 512,
+      tiedHead: true,
+    },
+    tokenizer: 'phi3',
+    typeOf: all('Q4_K'),
+    logits: 1.5,
+  },
+  // As converters write it: two sets of factors, the original context length and no rope.scaling.type.
+  'tiny-phi3-longrope-f16': {
+    shape: { architecture: 'phi3', feedForward: 96, ropeDims: 16, ropeFactors: longRopeFactors(16) },
+    tokenizer: 'phi3',
+    typeOf: all('F16'),
+    metadata: {
+      'phi3.rope.scaling.original_context_length': u32(64),
+      'phi3.rope.scaling.attn_factor': f32(Math.sqrt(1 + Math.log(4) / Math.log(64))),
+      // Written by converters, and left aside by llama.cpp.
+      'phi3.attention.sliding_window': u32(16),
+    },
+  },
 };
 
 const TEXTS = [
@@ -164,8 +227,25 @@ const WORDS = [
 /** A prompt with control tokens for each tokenizer. */
 const CONTROL: Readonly<Record<Fixture['tokenizer'], readonly string[]>> = {
   spm: ['<s>Hello  world', '  two  spaces </s><s> again'],
+  gemma: [
+    '<bos><start_of_turn>user\nHello  world<end_of_turn>\n<start_of_turn>model\n',
+    '  two  spaces <eos><bos> again',
+  ],
+  phi3: ['<|user|>\nHello  world<|end|>\n<|assistant|>\n', '  two  spaces </s><s> again'],
   'llama-bpe': ['<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|>'],
   qwen2: ['<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n'],
+};
+
+/** Control tokens of the vocabularies that are SentencePiece's. */
+const SENTENCE_PIECE: Partial<Record<Fixture['tokenizer'], SentencePieceFixture>> = {
+  spm: { control: LLAMA_CONTROL },
+  gemma: {
+    control: ['<pad>', '<eos>', '<bos>', '<unk>', '<start_of_turn>', '<end_of_turn>'],
+    bos: '<bos>',
+    eos: '<eos>',
+    addSpacePrefix: false,
+  },
+  phi3: { control: [...LLAMA_CONTROL, '<|endoftext|>', '<|user|>', '<|assistant|>', '<|end|>'], eos: '<|endoftext|>' },
 };
 
 /**
@@ -183,16 +263,28 @@ function llama3Factors(dims: number, base: number): number[] {
   });
 }
 
+/** Short and long divisors that differ from pair to pair, as LongRoPE's search finds them. */
+function longRopeFactors(dims: number): Record<string, number[]> {
+  const pairs = Array.from({ length: dims / 2 }, (_, i) => i);
+  return {
+    rope_factors_long: pairs.map((i) => 1 + i + (i % 3) / 4),
+    rope_factors_short: pairs.map((i) => 1 + i / 16),
+  };
+}
+
 function writeFixture(name: string, fixture: Fixture, seed: number): number {
   const { shape: given, tokenizer, typeOf, metadata = {}, logits = SCALES.logits } = fixture;
-  const shape: DecoderShape = { ...BASE, ...given, ...(tokenizer === 'spm' ? { vocabulary: 512 } : {}) };
+  const pieces = SENTENCE_PIECE[tokenizer];
+  const shape: DecoderShape = { ...BASE, ...given, ...(pieces === undefined ? {} : { vocabulary: 512 }) };
   const random = createRandom(seed);
   // A tied head's logits have the embedding's deviation times √width, and it repeats the last token unless the blocks
   // outweigh the embedding.
   const tied = { embedding: logits / Math.sqrt(shape.width), branches: 6 };
   const scales = { ...SCALES, logits, ...(shape.tiedHead ? tied : {}) };
   const tokens = (): Record<string, MetadataValue> => {
-    if (tokenizer === 'spm') return sentencePieceMetadata(sentencePieceVocabulary(shape.vocabulary, WORDS));
+    if (pieces !== undefined) {
+      return sentencePieceMetadata(sentencePieceVocabulary(shape.vocabulary, WORDS, pieces.control), pieces);
+    }
     const llama = tokenizer === 'llama-bpe';
     const control = llama
       ? ['<|begin_of_text|>', '<|end_of_text|>', '<|start_header_id|>', '<|end_header_id|>', '<|eot_id|>']

@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import { randomWeights } from './random-weights.ts';
 
 export interface DecoderShape {
-  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe';
+  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'phi3' | 'qwen2moe';
   readonly blocks: number;
   readonly width: number;
   readonly feedForward: number;
@@ -19,9 +19,16 @@ export interface DecoderShape {
   readonly rmsEps: number;
   readonly tiedHead: boolean;
   /** Absent: a dense model. */
-  readonly experts?: { readonly count: number; readonly used: number };
-  /** Divisors of the RoPE frequencies, [headDim / 2]. */
-  readonly ropeFactors?: readonly number[];
+  readonly experts?: {
+    readonly count: number;
+    readonly used: number;
+    /** Inner width of the expert that every token goes through, where the architecture has one. */
+    readonly shared?: number;
+  };
+  /** Values of a head that RoPE turns, `headDim` by default. */
+  readonly ropeDims?: number;
+  /** Divisors of the RoPE frequencies, [ropeDims / 2], by the name of their tensor without `.weight`. */
+  readonly ropeFactors?: Readonly<Record<string, readonly number[]>>;
 }
 
 /** How large random weights are, so that activations keep their size through all layers. */
@@ -62,13 +69,18 @@ export function decoderMetadata(name: string, shape: DecoderShape): Record<strin
           [key('attention.key_length')]: u32(shape.headDim),
           [key('attention.value_length')]: u32(shape.headDim),
         }),
-    ...(architecture === 'llama' ? { [key('rope.dimension_count')]: u32(shape.headDim) } : {}),
+    ...(architecture === 'llama' || shape.ropeDims !== undefined
+      ? { [key('rope.dimension_count')]: u32(shape.ropeDims ?? shape.headDim) }
+      : {}),
     ...(shape.experts === undefined
       ? {}
       : {
           [key('expert_count')]: u32(shape.experts.count),
           [key('expert_used_count')]: u32(shape.experts.used),
-          ...(architecture === 'qwen3moe' ? { [key('expert_feed_forward_length')]: u32(shape.feedForward) } : {}),
+          ...(architecture === 'llama' ? {} : { [key('expert_feed_forward_length')]: u32(shape.feedForward) }),
+          ...(shape.experts.shared === undefined
+            ? {}
+            : { [key('expert_shared_feed_forward_length')]: u32(shape.experts.shared) }),
         }),
   };
 }
@@ -83,8 +95,10 @@ export function decoderTensors(
   const { width, feedForward, headDim, architecture } = shape;
   const query = shape.heads * headDim;
   const keyValue = shape.headsKv * headDim;
+  const gemma = architecture === 'gemma3';
+  const stream = scales.embedding * (gemma ? Math.sqrt(width) : 1); // Gemma multiplies its embedding by √width
   // Each block adds two branches to the residual stream.
-  const branch = (scales.branches * scales.embedding) / Math.sqrt(2 * shape.blocks);
+  const branch = (scales.branches * stream) / Math.sqrt(2 * shape.blocks);
   const tensors: TensorSource[] = [];
   const matrix = (name: string, dims: number[], deviation: number, layer?: number): void => {
     const type = typeOf(name, layer);
@@ -98,10 +112,9 @@ export function decoderTensors(
   matrix('token_embd', [width, shape.vocabulary], scales.embedding);
   norm('output_norm', width);
   if (!shape.tiedHead) matrix('output', [width, shape.vocabulary], scales.logits / Math.sqrt(width));
-  if (shape.ropeFactors !== undefined) {
-    const factors = shape.ropeFactors;
+  for (const [name, factors] of Object.entries(shape.ropeFactors ?? {})) {
     tensors.push({
-      name: 'rope_freqs.weight',
+      name: `${name}.weight`,
       type: 'F32',
       shape: [factors.length],
       fill: (chunk) => chunk.set(new Uint8Array(Float32Array.from(factors).buffer)),
@@ -112,35 +125,52 @@ export function decoderTensors(
       matrix(`blk.${layer}.${name}`, dims, deviation, layer);
     const unit = 1 / Math.sqrt(width); // a normed input of deviation 1 keeps it
     norm(`blk.${layer}.attn_norm`, width);
-    block('attn_q', [width, query], Math.sqrt(scales.attention) * unit);
-    block('attn_k', [width, keyValue], Math.sqrt(scales.attention) * unit);
-    block('attn_v', [width, keyValue], unit);
+    if (architecture === 'phi3') {
+      block('attn_qkv', [width, query + 2 * keyValue], Math.sqrt(scales.attention) * unit);
+    } else {
+      block('attn_q', [width, query], Math.sqrt(scales.attention) * unit);
+      block('attn_k', [width, keyValue], Math.sqrt(scales.attention) * unit);
+      block('attn_v', [width, keyValue], unit);
+    }
     block('attn_output', [query, width], (2 * branch) / Math.sqrt(query)); // averaging over positions halves it
-    if (architecture === 'qwen2') {
+    if (architecture === 'qwen2' || architecture === 'qwen2moe') {
       vector(`blk.${layer}.attn_q.bias`, query, 0, 0.5);
       vector(`blk.${layer}.attn_k.bias`, keyValue, 0, 0.5);
       vector(`blk.${layer}.attn_v.bias`, keyValue, 0, 0.1);
     }
-    if (architecture === 'qwen3' || architecture === 'qwen3moe') {
+    if (architecture === 'qwen3' || architecture === 'qwen3moe' || gemma) {
       // Here the norms set the scale of queries and keys.
       vector(`blk.${layer}.attn_q_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
       vector(`blk.${layer}.attn_k_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
     }
+    // Behind these norms, the weights of the matrices before them have no say in the size of a branch.
+    if (gemma) vector(`blk.${layer}.post_attention_norm.weight`, width, branch, branch * scales.norms);
     norm(`blk.${layer}.ffn_norm`, width);
+    if (gemma) vector(`blk.${layer}.post_ffw_norm.weight`, width, branch, branch * scales.norms);
     const down = (2.5 * branch) / Math.sqrt(feedForward); // silu(a) · b of unit a and b has a deviation of about 0.4
     if (shape.experts === undefined) {
-      block('ffn_gate', [width, feedForward], unit);
-      block('ffn_up', [width, feedForward], unit);
+      if (architecture === 'phi3') {
+        block('ffn_up', [width, 2 * feedForward], unit); // gate, then up
+      } else {
+        block('ffn_gate', [width, feedForward], unit);
+        block('ffn_up', [width, feedForward], unit);
+      }
       block('ffn_down', [feedForward, width], down);
       continue;
     }
-    const { count } = shape.experts;
+    const { count, shared } = shape.experts;
     // Surer than unit weights, so that few choices are close calls, which may fall either way in another engine; and less
     // sure than that two experts had all the weight, so that renormalising matters.
     block('ffn_gate_inp', [width, count], 2 * unit);
     block('ffn_gate_exps', [width, feedForward, count], unit);
     block('ffn_up_exps', [width, feedForward, count], unit);
     block('ffn_down_exps', [feedForward, width, count], down);
+    if (shared !== undefined) {
+      vector(`blk.${layer}.ffn_gate_inp_shexp.weight`, width, 0, 2 * unit);
+      block('ffn_gate_shexp', [width, shared], unit);
+      block('ffn_up_shexp', [width, shared], unit);
+      block('ffn_down_shexp', [shared, width], (2.5 * branch) / Math.sqrt(shared));
+    }
   }
   return tensors;
 }

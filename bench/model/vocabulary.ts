@@ -107,13 +107,20 @@ export function idOf({ tokens }: Vocabulary, token: string): number {
 /** The character that SentencePiece writes for a space. */
 const SPACE = '\u2581';
 
+/** Control tokens of Llama 2's vocabulary, in its order. */
+export const LLAMA_CONTROL: readonly string[] = ['<unk>', '<s>', '</s>'];
+
 /**
- * SentencePiece vocabulary with byte fallback: unknown, BOS, EOS, 256 bytes, printable ASCII, then the beginnings of
- * `words`, with and without a leading space, shortest first, up to `size` tokens.
+ * SentencePiece vocabulary with byte fallback: `control` tokens, among them `<unk>`, 256 bytes, printable ASCII, then the
+ * beginnings of `words`, with and without a leading space, shortest first, up to `size` tokens.
  */
-export function sentencePieceVocabulary(size: number, words: readonly string[]): Vocabulary {
-  const tokens = ['<unk>', '<s>', '</s>'];
-  const types: number[] = [TOKEN_TYPE.unknown, TOKEN_TYPE.control, TOKEN_TYPE.control];
+export function sentencePieceVocabulary(
+  size: number,
+  words: readonly string[],
+  control: readonly string[] = LLAMA_CONTROL,
+): Vocabulary {
+  const tokens = [...control];
+  const types: number[] = control.map((token) => (token === '<unk>' ? TOKEN_TYPE.unknown : TOKEN_TYPE.control));
   for (let byte = 0; byte < 256; byte++) {
     types[tokens.push(`<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`) - 1] = TOKEN_TYPE.byte;
   }
@@ -129,7 +136,11 @@ export function sentencePieceVocabulary(size: number, words: readonly string[]):
 }
 
 /** Metadata of a SentencePiece tokenizer: a longer piece has a better score. */
-export function sentencePieceMetadata({ tokens, types }: Vocabulary): Record<string, MetadataValue> {
+export function sentencePieceMetadata(
+  vocabulary: Vocabulary,
+  { bos = '<s>', eos = '</s>', addSpacePrefix = true } = {},
+): Record<string, MetadataValue> {
+  const { tokens, types } = vocabulary;
   const score = (token: string, i: number): number =>
     types[i] === TOKEN_TYPE.normal ? 8 * token.length - i / 64 - 64 : 0;
   return {
@@ -137,8 +148,10 @@ export function sentencePieceMetadata({ tokens, types }: Vocabulary): Record<str
     'tokenizer.ggml.tokens': array('string', tokens),
     'tokenizer.ggml.scores': array('f32', tokens.map(score)),
     'tokenizer.ggml.token_type': array('i32', types),
-    'tokenizer.ggml.bos_token_id': u32(1),
-    'tokenizer.ggml.eos_token_id': u32(2),
-    'tokenizer.ggml.unknown_token_id': u32(0),
+    'tokenizer.ggml.bos_token_id': u32(idOf(vocabulary, bos)),
+    'tokenizer.ggml.eos_token_id': u32(idOf(vocabulary, eos)),
+    'tokenizer.ggml.unknown_token_id': u32(idOf(vocabulary, '<unk>')),
+    // Absent, it is true.
+    ...(addSpacePrefix ? {} : { 'tokenizer.ggml.add_space_prefix': bool(false) }),
   };
 }

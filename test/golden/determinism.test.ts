@@ -9,7 +9,16 @@ import { skipped } from '../skip.ts';
 import { committedModel } from './fixtures.ts';
 import { logSoftMax, rowsOf } from './numbers.ts';
 
-const MODELS = ['demo-qwen3moe-q4_k_m', 'demo-qwen2-q8_0', 'tiny-llama3-q4_k', 'tiny-qwen3-q5_k', 'tiny-qwen2-bf16'];
+const MODELS = [
+  'demo-qwen3moe-q4_k_m',
+  'demo-qwen2-q8_0',
+  'tiny-llama3-q4_k',
+  'tiny-qwen3-q5_k',
+  'tiny-qwen2-bf16',
+  'tiny-gemma3-f16',
+  'tiny-phi3-q4_k',
+  'tiny-qwen2moe-q8_0',
+];
 const RELAXED = nodePlatform.supportsRelaxedSimd();
 const GENERATED = 24;
 
