@@ -34,6 +34,7 @@ export { quantize } from './ops/quantize';
 export { rms_norm } from './ops/rms-norm';
 export { rope } from './ops/rope';
 export { GROUP_ROWS } from './quants/ids';
-export { activation_format, dequantize, dequantize_native, group_bytes, repack } from './quants/types';
+export { dequantize, dequantize_native, repack } from './quants/load';
+export { activation_format, group_bytes } from './quants/types';
 export { activation_bytes } from './simd/activations';
 export { barrier, barrier_abort } from './sync/barrier';

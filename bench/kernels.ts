@@ -14,7 +14,7 @@ import asc from 'assemblyscript/asc';
 import { floatToHalf } from '../src/backends/half.ts';
 import { type GgmlTypeName, ggmlType, rowBytes } from '../src/formats/ggml-types.ts';
 import { type KernelHost, loadKernels, supports, type Variant } from '../test/kernels/kernel-host.ts';
-import { activations, nativeRows, placeActivations, TYPES } from '../test/kernels/quants-data.ts';
+import { activations, nativeRows, placeActivations, placeGrid, TYPES } from '../test/kernels/quants-data.ts';
 
 const WIDTH = 2048;
 const LARGE = 64 << 20;
@@ -128,15 +128,16 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
   const source = host.alloc(native * 256);
   host.bytes(source, native * 256).set(nativeRows(name, WIDTH, 256, 1));
   if (name === 'F16') typicalHalves(host.bytes(source, native * 256));
+  const grid = placeGrid(host, type);
   const weights = host.alloc((group * rows) / 16);
   const repack = (): void => {
     for (let row = 0; row < 256; row += 16) {
-      exports.repack(type.id, source + row * native, weights + (row / 16) * group, WIDTH, 16);
+      exports.repack(type.id, source + row * native, weights + (row / 16) * group, WIDTH, 16, grid);
     }
   };
   const repackSeconds = fastest(repack, 0.1, 0.2);
   for (let g = 16; g < rows / 16; g++)
-    exports.repack(type.id, source + (g % 16) * 16 * native, weights + g * group, WIDTH, 16);
+    exports.repack(type.id, source + (g % 16) * 16 * native, weights + g * group, WIDTH, 16, grid);
   const x = placeActivations(host, type, activations(WIDTH, TOKENS, 3), WIDTH, TOKENS);
   const one = placeActivations(host, type, activations(WIDTH, 1, 3), WIDTH, 1);
   const list = host.alloc(TOKENS * 8);
@@ -169,7 +170,7 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
     return `${count}: ${((small * WIDTH * count) / fastest(() => product(small, input, count), 0.1, 0.2) / 1e9).toFixed(1)}`;
   });
   console.log(
-    `${name.padEnd(5)} decode ${((rows * native) / decode / 1e9).toFixed(2).padStart(6)} GB/s   cached ` +
+    `${name.padEnd(7)} decode ${((rows * native) / decode / 1e9).toFixed(2).padStart(6)} GB/s   cached ` +
       `${((small * WIDTH) / cached / 1e9).toFixed(1).padStart(5)} G MAC/s   prefill ` +
       `${((512 * WIDTH * TOKENS) / prefill / 1e9).toFixed(1).padStart(5)} G MAC/s   repack ` +
       `${((256 * native) / repackSeconds / 1e9).toFixed(2)} GB/s   few tokens, G MAC/s: ${few.join(', ')}`,

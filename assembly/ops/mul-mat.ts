@@ -1,7 +1,9 @@
 /** Products of activations with weight matrices, and rows of the embedding matrix. */
 
 import { GROUP_ROWS } from '../quants/ids';
-import { activation_format, decode_group, dequantize, group_bytes, tile_segment } from '../quants/types';
+import { dequantize } from '../quants/load';
+import { decode_group, tile_segment } from '../quants/products';
+import { activation_format, group_bytes } from '../quants/types';
 import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
 import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';

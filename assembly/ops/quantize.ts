@@ -9,6 +9,7 @@ import {
   FORMAT_F32,
   FORMAT_Q8_0,
   FORMAT_Q8_K,
+  FORMAT_Q8_K_WIDE,
   RECORD_OFFSETS,
   RECORD_SCALES,
   RECORD_SUMS16,
@@ -52,7 +53,10 @@ export function quantize(
         for (let block = 0; block < columns >> 5; block++) quantize_q8_0(target, source + (block << 7), block);
         break;
       case FORMAT_Q8_K:
-        quantize_q8_k(target, source);
+        quantize_q8_k(target, source, !ASC_FEATURE_RELAXED_SIMD);
+        break;
+      case FORMAT_Q8_K_WIDE:
+        quantize_q8_k(target, source, true);
         break;
       default:
         unreachable();
@@ -123,7 +127,7 @@ function quantize_q8_0(record: usize, x: usize, block: i32): void {
  * 256 values: the one of largest magnitude becomes −127, d = 1 / iscale. When +a and −a are both largest, either
  * choice of sign gives the same products.
  */
-function quantize_q8_k(record: usize, x: usize): void {
+function quantize_q8_k(record: usize, x: usize, wide: bool): void {
   let high = v128.load(x);
   let low = high;
   for (let i: usize = 16; i < 1024; i += 16) {
@@ -140,20 +144,8 @@ function quantize_q8_k(record: usize, x: usize): void {
   for (let i: usize = 0; i < 16; i += 2) {
     const from = x + (i << 6);
     const at = i << 4;
-    const first = store_quants(
-      record,
-      at,
-      quants(from, inverse),
-      quants(from + 32, inverse),
-      !ASC_FEATURE_RELAXED_SIMD,
-    );
-    const second = store_quants(
-      record,
-      at + 16,
-      quants(from + 64, inverse),
-      quants(from + 96, inverse),
-      !ASC_FEATURE_RELAXED_SIMD,
-    );
+    const first = store_quants(record, at, quants(from, inverse), quants(from + 32, inverse), wide);
+    const second = store_quants(record, at + 16, quants(from + 64, inverse), quants(from + 96, inverse), wide);
     store<i16>(record + (i << 1), <i16>first, RECORD_SUMS16);
     store<i16>(record + (i << 1), <i16>second, RECORD_SUMS16 + 2);
     store<i16>(record + i, <i16>(first + second), RECORD_SUMS32);

@@ -3,7 +3,7 @@
  *
  * Formats F32 (0), F16 (1), BF16 (2): f32 values, rounded to the format, row by row, `width` floats a row.
  *
- * Formats Q8_0 (3) and Q8_K (4): one record for each segment of 256 columns of a row. The records of a segment lie
+ * Formats Q8_0 (3), Q8_K (4) and Q8_K with i16 quants (5): one record for each segment of 256 columns of a row. The records of a segment lie
  * together for all rows, so that a tile of weights meets a dense run of memory: record (segment, row) is at
  * (segment · rows + row) · RECORD bytes. A last segment of fewer columns has a whole record; what lies behind its
  * columns is never read.
@@ -15,8 +15,8 @@
  *   544  Q8_K: sums of 16 i16[16]         288  …                             RECORD_SUMS16
  *        Q8_0: −8 · sums of 32 i32[8]          …                             RECORD_OFFSETS
  *   576  end                              320  end of Q8_K
- *                                         320  Q8_0: quants i16[256]         RECORD_WIDE
- *                                         832  end of Q8_0
+ *                                         320  Q8_0 and 5: quants i16[256]   RECORD_WIDE
+ *                                         832  end of Q8_0 and 5
  *
  * Scales are f32: one of a Q8_K record, eight of a Q8_0 record (values of binary16, as ggml keeps them).
  */
@@ -26,6 +26,8 @@ export const FORMAT_F16: i32 = 1;
 export const FORMAT_BF16: i32 = 2;
 export const FORMAT_Q8_0: i32 = 3;
 export const FORMAT_Q8_K: i32 = 4;
+/** Where the quants are i16 anyway it is the same. */
+export const FORMAT_Q8_K_WIDE: i32 = ASC_FEATURE_RELAXED_SIMD ? 5 : 4;
 
 /** Columns of a segment. */
 export const SEGMENT: i32 = 256;
@@ -40,19 +42,20 @@ export const RECORD_OFFSETS: usize = RECORD_SCALES + 32;
 /** The quants as i16. */
 export const RECORD_WIDE: usize = ASC_FEATURE_RELAXED_SIMD ? 320 : 0;
 export const RECORD_Q8_K: usize = ASC_FEATURE_RELAXED_SIMD ? 320 : 576;
+/** Of Q8_0 and of Q8_K with i16 quants. */
 export const RECORD_Q8_0: usize = ASC_FEATURE_RELAXED_SIMD ? 832 : 576;
 
 /** Bytes from a row to the next one. */
 export function row_stride(format: i32, width: i32): usize {
   if (format == FORMAT_Q8_K) return RECORD_Q8_K;
-  if (format == FORMAT_Q8_0) return RECORD_Q8_0;
+  if (format == FORMAT_Q8_0 || format == FORMAT_Q8_K_WIDE) return RECORD_Q8_0;
   return (<usize>width) << 2;
 }
 
 /** Bytes from a segment of a row to the next one. */
 export function segment_stride(format: i32, rows: i32): usize {
   if (format == FORMAT_Q8_K) return RECORD_Q8_K * rows;
-  if (format == FORMAT_Q8_0) return RECORD_Q8_0 * rows;
+  if (format == FORMAT_Q8_0 || format == FORMAT_Q8_K_WIDE) return RECORD_Q8_0 * rows;
   return SEGMENT << 2;
 }
 
@@ -60,6 +63,6 @@ export function segment_stride(format: i32, rows: i32): usize {
 export function activation_bytes(format: i32, width: i32, rows: i32): u32 {
   const segments = <u32>((width + SEGMENT - 1) / SEGMENT);
   if (format == FORMAT_Q8_K) return <u32>RECORD_Q8_K * segments * rows;
-  if (format == FORMAT_Q8_0) return <u32>RECORD_Q8_0 * segments * rows;
+  if (format == FORMAT_Q8_0 || format == FORMAT_Q8_K_WIDE) return <u32>RECORD_Q8_0 * segments * rows;
   return <u32>width * <u32>rows * 4;
 }

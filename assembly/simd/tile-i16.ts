@@ -2,13 +2,19 @@
 
 import { RECORD_WIDE } from './activations';
 import { token } from './tile';
-import { finish, finish_minima } from './tile-results';
+import { finish, finish_minima, finish_minimum } from './tile-results';
+
+/** What stands beside d: nothing; a minimum of each block of 32; minima of 8 or of 16 sub-blocks of a superblock. */
+export const NO_MINIMA: i32 = 0;
+export const BLOCK_MINIMUM: i32 = 1;
+export const MINIMA_32: i32 = 4;
+export const MINIMA_16: i32 = 8;
 
 /**
  * i16 weights, scales of sub-blocks folded in. A segment is `blocks` blocks of `pairs` pairs of columns.
  * `segment` is the distance of the segment's records from those of the first one.
  */
-export function tile_i16(scratch: usize, count: i32, segment: usize, blocks: i32, pairs: i32, minima: bool): void {
+export function tile_i16(scratch: usize, count: i32, segment: usize, blocks: i32, pairs: i32, minima: i32): void {
   for (let t = 0; t < count; t += 4) {
     const r0 = token(scratch, t, count) + segment;
     const r1 = token(scratch, t + 1, count) + segment;
@@ -66,14 +72,21 @@ export function tile_i16(scratch: usize, count: i32, segment: usize, blocks: i32
           x2 += 8;
           x3 += 8;
         }
-        if (minima) {
-          finish_minima(results, tile, r0, a0, b0);
-          finish_minima(results + 64, tile, r1, a1, b1);
-          finish_minima(results + 128, tile, r2, a2, b2);
-          finish_minima(results + 192, tile, r3, a3, b3);
+        if (minima >= MINIMA_32) {
+          finish_minima(results, tile, r0, a0, b0, minima);
+          finish_minima(results + 64, tile, r1, a1, b1, minima);
+          finish_minima(results + 128, tile, r2, a2, b2, minima);
+          finish_minima(results + 192, tile, r3, a3, b3, minima);
         } else {
           const scales = tile + (block << 6);
           const dx = block << 2;
+          if (minima == BLOCK_MINIMUM) {
+            finish_minimum(results, scales, r0 + dx, a0, b0);
+            finish_minimum(results + 64, scales, r1 + dx, a1, b1);
+            finish_minimum(results + 128, scales, r2 + dx, a2, b2);
+            finish_minimum(results + 192, scales, r3 + dx, a3, b3);
+            continue;
+          }
           finish(results, scales, r0 + dx, a0, b0);
           finish(results + 64, scales, r1 + dx, a1, b1);
           finish(results + 128, scales, r2 + dx, a2, b2);

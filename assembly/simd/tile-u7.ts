@@ -2,7 +2,10 @@
 
 import { RECORD_OFFSETS } from './activations';
 import { TILE_SCALES, token } from './tile';
-import { finish, finish_minima, finish_offset } from './tile-results';
+import { finish, finish_minima, finish_minimum, finish_offset } from './tile-results';
+
+/** In place of a shift: sums of activations go with minima. */
+export const WITH_MINIMUM: i32 = -1;
 
 /** The second operand must stay within 0 … 127: beyond, engines differ. */
 function dot_u7(acc: v128, x: v128, w: v128): v128 {
@@ -10,8 +13,14 @@ function dot_u7(acc: v128, x: v128, w: v128): v128 {
   return acc;
 }
 
-/** Unsigned weights in blocks of 32 columns; the records hold what the weights' offset takes away. */
-export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, blocks: i32): void {
+/**
+ * Unsigned weights in blocks of 32 columns with an offset of 8 · 2^shift, or with a minimum: then `shift` is
+ * WITH_MINIMUM.
+ */
+export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, blocks: i32, shift: i32): void {
+  const minimum = shift == WITH_MINIMUM;
+  // Minima take the sums by themselves: nothing is taken away here.
+  const offsets = i32x4.splat(minimum ? 0 : -1);
   for (let t = 0; t < count; t += 4) {
     const x0 = token(scratch, t, count) + segment;
     const x1 = token(scratch, t + 1, count) + segment;
@@ -22,13 +31,13 @@ export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, block
       for (let block = 0; block < blocks; block++) {
         const at = block << 5;
         const dx = block << 2;
-        let a0 = v128.load32_splat(x0 + dx, RECORD_OFFSETS);
+        let a0 = v128.and(i32x4.shl(v128.load32_splat(x0 + dx, RECORD_OFFSETS), shift), offsets);
         let b0 = a0;
-        let a1 = v128.load32_splat(x1 + dx, RECORD_OFFSETS);
+        let a1 = v128.and(i32x4.shl(v128.load32_splat(x1 + dx, RECORD_OFFSETS), shift), offsets);
         let b1 = a1;
-        let a2 = v128.load32_splat(x2 + dx, RECORD_OFFSETS);
+        let a2 = v128.and(i32x4.shl(v128.load32_splat(x2 + dx, RECORD_OFFSETS), shift), offsets);
         let b2 = a2;
-        let a3 = v128.load32_splat(x3 + dx, RECORD_OFFSETS);
+        let a3 = v128.and(i32x4.shl(v128.load32_splat(x3 + dx, RECORD_OFFSETS), shift), offsets);
         let b3 = a3;
         for (let k = at; k < at + 32; k += 4) {
           const w = scratch + (k << 4) + half;
@@ -48,6 +57,13 @@ export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, block
           b3 = dot_u7(b3, x, wb);
         }
         const scales = scratch + (block << 6) + half;
+        if (minimum) {
+          finish_minimum(results, scales, x0 + dx, a0, b0);
+          finish_minimum(results + 64, scales, x1 + dx, a1, b1);
+          finish_minimum(results + 128, scales, x2 + dx, a2, b2);
+          finish_minimum(results + 192, scales, x3 + dx, a3, b3);
+          continue;
+        }
         finish(results, scales, x0 + dx, a0, b0);
         finish(results + 64, scales, x1 + dx, a1, b1);
         finish(results + 128, scales, x2 + dx, a2, b2);
@@ -58,10 +74,11 @@ export function tile_u7_blocks(scratch: usize, count: i32, segment: usize, block
 }
 
 /**
- * Unsigned weights of a superblock, `columns` columns in a sub-block. With `minima` the pairs are minima of sub-blocks
- * of 32, otherwise they are scales of sub-blocks of 16 whose weights have an offset of 32.
+ * Unsigned weights of a superblock, `columns` columns in a sub-block. The pairs are minima of the sub-blocks when
+ * `shift` is WITH_MINIMUM, otherwise scales of them, whose weights have an offset of 2^shift.
  */
-export function tile_u7_super(scratch: usize, count: i32, segment: usize, columns: i32, minima: bool): void {
+export function tile_u7_super(scratch: usize, count: i32, segment: usize, columns: i32, shift: i32): void {
+  const pairs = 128 / columns;
   for (let t = 0; t < count; t += 4) {
     const x0 = token(scratch, t, count) + segment;
     const x1 = token(scratch, t + 1, count) + segment;
@@ -117,16 +134,16 @@ export function tile_u7_super(scratch: usize, count: i32, segment: usize, column
         s3 = i32x4.add(s3, i32x4.mul(a3, sa));
         t3 = i32x4.add(t3, i32x4.mul(b3, sb));
       }
-      if (minima) {
-        finish_minima(results, tile, x0, s0, t0);
-        finish_minima(results + 64, tile, x1, s1, t1);
-        finish_minima(results + 128, tile, x2, s2, t2);
-        finish_minima(results + 192, tile, x3, s3, t3);
+      if (shift == WITH_MINIMUM) {
+        finish_minima(results, tile, x0, s0, t0, pairs);
+        finish_minima(results + 64, tile, x1, s1, t1, pairs);
+        finish_minima(results + 128, tile, x2, s2, t2, pairs);
+        finish_minima(results + 192, tile, x3, s3, t3, pairs);
       } else {
-        finish_offset(results, tile, x0, s0, t0);
-        finish_offset(results + 64, tile, x1, s1, t1);
-        finish_offset(results + 128, tile, x2, s2, t2);
-        finish_offset(results + 192, tile, x3, s3, t3);
+        finish_offset(results, tile, x0, s0, t0, pairs, shift);
+        finish_offset(results + 64, tile, x1, s1, t1, pairs, shift);
+        finish_offset(results + 128, tile, x2, s2, t2, pairs, shift);
+        finish_offset(results + 192, tile, x3, s3, t3, pairs, shift);
       }
     }
   }

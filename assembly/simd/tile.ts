@@ -8,6 +8,7 @@
  *   TILE_DMIN     f32 [16 rows]
  *   TILE_PAIRS    i16 [8 pairs][16 rows][2] minima (or scales) in pairs of sub-blocks
  *   TILE_SCALES   i32 [16 sub-blocks][16 rows], where they are not folded into the weights
+ *   TILE_M        f32 [8 blocks][16 rows]   minima of blocks of 32, in the same place
  *   TILE_TOKENS   u32 [TOKENS]              address of each token's activations
  *   TILE_RESULTS  f32 [TOKENS][16 rows]
  *   TILE_HALF     constants of half.ts
@@ -22,6 +23,7 @@ export const TILE_D: usize = 16384;
 export const TILE_DMIN: usize = TILE_D + 512;
 export const TILE_PAIRS: usize = TILE_DMIN + 64;
 export const TILE_SCALES: usize = TILE_PAIRS + 512;
+export const TILE_M: usize = TILE_SCALES;
 export const TILE_TOKENS: usize = TILE_SCALES + 1024;
 export const TILE_RESULTS: usize = TILE_TOKENS + 512;
 export const TILE_HALF: usize = TILE_RESULTS + <usize>(TOKENS * 64);

@@ -23,7 +23,7 @@ export interface GoldenModel {
 }
 
 /** Files of tensor types that have kernels: the suffix of a file says what it was quantised to. */
-const SUPPORTED = /-(f32|f16|bf16|q4_0|q8_0|q4_k|q5_k|q4_k_m|q5_k_m|q6_k)$/;
+const SUPPORTED = /-(f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0|q4_k|q5_k|q4_k_m|q5_k_m|q6_k|iq4_nl|mxfp4_moe|q1_0|q2_0)$/;
 
 function repository(): string {
   let folder = dirname(fileURLToPath(import.meta.url));

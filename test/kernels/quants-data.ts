@@ -1,19 +1,53 @@
 /** Random weights of every type, and products of them as the reference backend's readers define them. */
 
+import { gridEntries } from '../../src/backends/grids.ts';
 import { dequantize } from '../../src/backends/reference/dequantize.ts';
 import { roundTrip } from '../../src/backends/reference/round-trip.ts';
 import { type GgmlType, type GgmlTypeName, ggmlType, rowBytes } from '../../src/formats/ggml-types.ts';
 import type { KernelHost } from './kernel-host.ts';
 
-export const TYPES: readonly GgmlTypeName[] = ['F32', 'F16', 'BF16', 'Q4_0', 'Q8_0', 'Q4_K', 'Q5_K', 'Q6_K'];
+export const TYPES: readonly GgmlTypeName[] = [
+  'F32',
+  'F16',
+  'BF16',
+  'Q4_0',
+  'Q4_1',
+  'Q5_0',
+  'Q5_1',
+  'Q8_0',
+  'Q4_K',
+  'Q5_K',
+  'Q6_K',
+  'IQ4_NL',
+  'MXFP4',
+  'Q1_0',
+  'Q2_0',
+];
 
 /** Where the f16 scales of a block lie. */
 const SCALES: Partial<Record<GgmlTypeName, readonly number[]>> = {
   Q4_0: [0],
+  Q4_1: [0, 2],
+  Q5_0: [0],
+  Q5_1: [0, 2],
   Q8_0: [0],
   Q4_K: [0, 2],
   Q5_K: [0, 2],
   Q6_K: [208],
+  Q2_K: [80, 82],
+  Q3_K: [108],
+  IQ1_S: [0],
+  IQ2_XXS: [0],
+  IQ2_XS: [0],
+  IQ2_S: [0],
+  IQ3_XXS: [0],
+  IQ3_S: [0],
+  IQ4_NL: [0],
+  IQ4_XS: [0],
+  TQ1_0: [52],
+  TQ2_0: [64],
+  Q1_0: [0],
+  Q2_0: [0],
 };
 
 /** xorshift32, so that every run sees the same numbers. */
@@ -59,8 +93,27 @@ export function nativeRows(name: GgmlTypeName, width: number, rows: number, seed
       const half = next() < 0.1 ? Math.floor(next() * 0x400) : 0x1800 + Math.floor(next() * 0x1000);
       view.setUint16(block + place, half | (next() < 0.2 ? 0x8000 : 0), true);
     }
+    // An exponent: 0 and 1 are subnormal scales.
+    if (name === 'MXFP4') bytes[block] = next() < 0.1 ? Math.floor(next() * 4) : 116 + Math.floor(next() * 12);
+    if (name === 'IQ1_M') {
+      // The scale is a nibble in each of four words.
+      const half = 0x1800 + Math.floor(next() * 0x1000);
+      for (let word = 0; word < 4; word++) {
+        const at = block + 48 + 2 * word;
+        view.setUint16(at, (view.getUint16(at, true) & 0xfff) | (((half >> (4 * word)) & 15) << 12), true);
+      }
+    }
   }
   return bytes;
+}
+
+/** Puts the grid of a type into memory; 0 for a type without one. */
+export function placeGrid(host: KernelHost, type: GgmlType): number {
+  const entries = gridEntries(type.id);
+  if (entries === undefined) return 0;
+  const pointer = host.alloc(entries.byteLength);
+  host.bytes(pointer, entries.byteLength).set(new Uint8Array(entries.buffer));
+  return pointer;
 }
 
 export interface Matrix {
@@ -70,6 +123,8 @@ export interface Matrix {
   readonly native: Uint8Array;
   /** Interleaved groups. */
   readonly pointer: number;
+  /** What `repack` took as `grid`. */
+  readonly grid: number;
 }
 
 export function placeMatrix(host: KernelHost, name: GgmlTypeName, width: number, rows: number, seed: number): Matrix {
@@ -82,11 +137,12 @@ export function placeMatrix(host: KernelHost, name: GgmlTypeName, width: number,
   // Whatever stood there before must not shine through where rows are missing.
   host.bytes(pointer, size * Math.ceil(rows / 16)).fill(0x5a);
   const row = rowBytes(type, width);
+  const grid = placeGrid(host, type);
   for (let first = 0; first < rows; first += 16) {
     const count = Math.min(16, rows - first);
-    host.exports.repack(type.id, staging + first * row, pointer + (first / 16) * size, width, count);
+    host.exports.repack(type.id, staging + first * row, pointer + (first / 16) * size, width, count, grid);
   }
-  return { type, width, rows, native, pointer };
+  return { type, width, rows, native, pointer, grid };
 }
 
 export function referenceRow(matrix: Matrix, row: number): Float32Array {

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { GgmlTypeName } from '../../src/formats/ggml-types.ts';
-import { rowBytes } from '../../src/formats/ggml-types.ts';
+import { ggmlType, rowBytes } from '../../src/formats/ggml-types.ts';
 import { type KernelHost, loadKernels, supports, VARIANTS } from './kernel-host.ts';
 import {
   activations,
@@ -23,8 +23,9 @@ for (const variant of VARIANTS) {
 
 /** Widths of a type: one block, one segment and a piece, more than one segment. */
 function widths(name: GgmlTypeName): readonly number[] {
-  if (name.endsWith('_K')) return [256, 768];
-  return name.startsWith('Q') ? [32, 288, 512] : [1, 37, 300];
+  const block = ggmlType(name).blockSize;
+  if (block === 1) return [1, 37, 300];
+  return block === 256 ? [256, 768] : [block, 256 + block, 512];
 }
 
 function identity(count: number): [number, number][] {
@@ -72,7 +73,7 @@ for (const host of hosts) {
               }
               const bytes = rowBytes(matrix.type, width);
               host.bytes(native, bytes).set(matrix.native.subarray(row * bytes, (row + 1) * bytes));
-              host.exports.dequantize_native(matrix.type.id, out, native, width);
+              host.exports.dequantize_native(matrix.type.id, out, native, width, matrix.grid);
               sameBits(actual, Float32Array.from(host.floats(out, width)), `${label} row ${row} of width ${width}`);
               // The reference rounds once where f32 code rounds twice.
               referenceRow(matrix, row).forEach((value, k) => {
@@ -326,12 +327,24 @@ test('addresses above 2 GiB give the same bits', async () => {
   }
 });
 
-test('interleaving costs at most 5 % of any type', () => {
+/** Types that take more: their codes are resolved or unpacked at load, so that products need no tables. */
+const GROWTH: Partial<Record<GgmlTypeName, number>> = {
+  IQ1_S: 2.29,
+  IQ1_M: 2.04,
+  IQ2_XXS: 1.73,
+  IQ2_XS: 1.55,
+  IQ2_S: 1.4,
+  IQ3_XXS: 1.41,
+  IQ3_S: 1.26,
+  TQ1_0: 1.23,
+};
+
+test('interleaving costs at most 5 % of any type but those that are resolved at load', () => {
   for (const name of TYPES) {
     const width = 768;
     const type = placeMatrix(hosts[0]!, name, width, 1, 1).type;
     const grown = hosts[0]!.exports.group_bytes(type.id, width) / (16 * rowBytes(type, width));
-    assert.ok(grown >= 1 && grown <= 1.05, `${name}: ${grown}`);
+    assert.ok(grown >= 1 && grown <= (GROWTH[name] ?? 1.05), `${name}: ${grown}`);
   }
 });
 

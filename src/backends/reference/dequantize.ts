@@ -4,14 +4,12 @@
  */
 
 import type { GgmlTypeName } from '../../formats/ggml-types.ts';
-import { bfloatToFloat, halfToFloat } from '../half.ts';
-
-/** Writes the values of one block at `offset` to `out` from `at` on. */
-type BlockReader = (view: DataView, offset: number, out: Float32Array, at: number) => void;
-
-const half = (view: DataView, offset: number): number => halfToFloat(view.getUint16(offset, true));
+import { bfloatToFloat } from '../half.ts';
+import { type BlockReader, half, nibble32 } from './block-reader.ts';
+import { CODE_BOOK_READERS } from './dequantize-books.ts';
 
 const READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
+  ...CODE_BOOK_READERS,
   F32: (view, offset, out, at) => {
     out[at] = view.getFloat32(offset, true);
   },
@@ -30,10 +28,65 @@ const READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
       out[at + 16 + i] = d * ((byte >> 4) - 8);
     }
   },
+  // f16 d, f16 m, nibbles as in Q4_0; d · q + m.
+  Q4_1: (view, offset, out, at) => {
+    const d = half(view, offset);
+    const m = half(view, offset + 2);
+    for (let i = 0; i < 32; i++) out[at + i] = d * nibble32(view, offset + 4, i) + m;
+  },
+  // f16 d, u32 of fifth bits, nibbles as in Q4_0; d · (q − 16).
+  Q5_0: (view, offset, out, at) => {
+    const d = half(view, offset);
+    const fifth = view.getUint32(offset + 2, true);
+    for (let i = 0; i < 32; i++) {
+      out[at + i] = d * ((nibble32(view, offset + 6, i) | (((fifth >>> i) & 1) << 4)) - 16);
+    }
+  },
+  // f16 d, f16 m, u32 of fifth bits, nibbles as in Q4_0; d · q + m.
+  Q5_1: (view, offset, out, at) => {
+    const d = half(view, offset);
+    const m = half(view, offset + 2);
+    const fifth = view.getUint32(offset + 4, true);
+    for (let i = 0; i < 32; i++) {
+      out[at + i] = d * (nibble32(view, offset + 8, i) | (((fifth >>> i) & 1) << 4)) + m;
+    }
+  },
+  // f16 d, 16 bytes of bits; d when set, −d when not.
+  Q1_0: (view, offset, out, at) => {
+    const d = half(view, offset);
+    for (let i = 0; i < 128; i++) out[at + i] = (view.getUint8(offset + 2 + (i >> 3)) >> (i & 7)) & 1 ? d : -d;
+  },
+  // f16 d, 16 bytes of bit pairs; d · (q − 1).
+  Q2_0: (view, offset, out, at) => {
+    const d = half(view, offset);
+    for (let i = 0; i < 64; i++) {
+      out[at + i] = d * (((view.getUint8(offset + 2 + (i >> 2)) >> (2 * (i & 3))) & 3) - 1);
+    }
+  },
   // f16 d, 32 signed bytes; d · q.
   Q8_0: (view, offset, out, at) => {
     const d = half(view, offset);
     for (let i = 0; i < 32; i++) out[at + i] = d * view.getInt8(offset + 2 + i);
+  },
+  // 16 bytes of scale and minimum nibbles, 64 of bit pairs, f16 d, f16 dmin; d · sc · q − dmin · m.
+  Q2_K: (view, offset, out, at) => {
+    const d = half(view, offset + 80);
+    const dmin = half(view, offset + 82);
+    for (let i = 0; i < 256; i++) {
+      // Halves of 128; in each, four runs of 32 share the bytes, a bit pair each.
+      const packed = view.getUint8(offset + (i >> 4));
+      const q = (view.getUint8(offset + 16 + (i >> 7) * 32 + (i & 31)) >> (2 * ((i >> 5) & 3))) & 3;
+      out[at + i] = d * (packed & 15) * q - dmin * (packed >> 4);
+    }
+  },
+  // 32 bytes of third bits, 64 of bit pairs as in Q2_K, 12 of 6-bit scales, f16 d; d · (sc − 32) · (q − 4).
+  Q3_K: (view, offset, out, at) => {
+    const d = half(view, offset + 108);
+    for (let i = 0; i < 256; i++) {
+      const low = (view.getUint8(offset + 32 + (i >> 7) * 32 + (i & 31)) >> (2 * ((i >> 5) & 3))) & 3;
+      const third = (view.getUint8(offset + (i & 31)) >> (i >> 5)) & 1;
+      out[at + i] = d * q3Scale(view, offset + 96, i >> 4) * ((low | (third << 2)) - 4);
+    }
   },
   // f16 d, f16 dmin, 12 bytes of 6-bit scales and minima, 128 bytes of nibbles; d · sc · q − dmin · m.
   Q4_K: (view, offset, out, at) => {
@@ -76,6 +129,13 @@ const READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
     }
   },
 };
+
+/** Scale of sub-block `sub`, 6 bits less 32, from the 12 packed bytes of Q3_K. */
+function q3Scale(view: DataView, offset: number, sub: number): number {
+  const low = (view.getUint8(offset + (sub & 7)) >> (sub < 8 ? 0 : 4)) & 15;
+  const high = (view.getUint8(offset + 8 + (sub & 3)) >> (2 * (sub >> 2))) & 3;
+  return (low | (high << 4)) - 32;
+}
 
 /** Scale and minimum of sub-block `sub`, 6 bits each, from the 12 packed bytes of Q4_K and Q5_K. */
 function scaleMinimum(view: DataView, offset: number, sub: number): [number, number] {

@@ -17,13 +17,33 @@ export function roundTrip(type: GgmlTypeName, x: Float32Array, at: number, width
     case 'BF16':
       for (let i = at; i < at + width; i++) x[i] = bfloatToFloat(floatToBfloat(x[i]!));
       return;
+    // Q8_1 holds the same values as Q8_0.
     case 'Q4_0':
+    case 'Q4_1':
+    case 'Q5_0':
+    case 'Q5_1':
     case 'Q8_0':
+    case 'IQ4_NL':
+    case 'MXFP4':
+    case 'Q1_0':
+    case 'Q2_0':
       for (let block = at; block < at + width; block += 32) roundTripQ8_0(x, block);
       return;
+    case 'Q2_K':
+    case 'Q3_K':
     case 'Q4_K':
     case 'Q5_K':
     case 'Q6_K':
+    case 'IQ1_S':
+    case 'IQ1_M':
+    case 'IQ2_XXS':
+    case 'IQ2_XS':
+    case 'IQ2_S':
+    case 'IQ3_XXS':
+    case 'IQ3_S':
+    case 'IQ4_XS':
+    case 'TQ1_0':
+    case 'TQ2_0':
       for (let block = at; block < at + width; block += 256) roundTripQ8K(x, block);
       return;
     default:

@@ -57,10 +57,17 @@ export const WASM_TYPES: ReadonlySet<string> = /* @__PURE__ */ new Set([
   'F16',
   'BF16',
   'Q4_0',
+  'Q4_1',
+  'Q5_0',
+  'Q5_1',
   'Q8_0',
   'Q4_K',
   'Q5_K',
   'Q6_K',
+  'IQ4_NL',
+  'MXFP4',
+  'Q1_0',
+  'Q2_0',
 ]);
 
 export async function createWasmBackend(options: WasmBackendOptions): Promise<WasmBackend> {

@@ -43,7 +43,8 @@ export type KernelExports = { readonly [name in KernelName]: WorkKernel } & {
   activation_format(type: number): number;
   activation_bytes(format: number, width: number, rows: number): number;
   plan_bytes(rows: number, slots: number, experts: number): number;
-  repack(type: number, source: number, destination: number, width: number, rows: number): void;
+  /** `grid` points at the entries of the type's grid (grids.ts), if it has one. */
+  repack(type: number, source: number, destination: number, width: number, rows: number, grid: number): void;
   dequantize(type: number, destination: number, group: number, row: number, width: number): void;
   /** Positions of a chunk, and rows of a block, of the attention kernels. */
   readonly ATTENTION_CHUNK: WebAssembly.Global;

@@ -4,6 +4,7 @@
  */
 
 import { CONTROL } from '../../scheduling/control.ts';
+import { gridEntries, MAX_GRID_BYTES } from '../grids.ts';
 import { bfloatToFloat, halfToFloat } from '../half.ts';
 import type { KernelExports } from './kernels.ts';
 import { groupBytes, type Layout } from './layout.ts';
@@ -28,14 +29,14 @@ export type ReadInto = (target: Uint8Array, offset: number) => Promise<void>;
 /** A job reads about this much at a time. */
 export const STAGING_BYTES = 1 << 20;
 
-/** Staging bytes that a worker needs: one group of the widest tensor at least. */
+/** Staging bytes that a worker needs: one group of the widest tensor at least, and the grid of a type behind it. */
 export function stagingBytes(layout: Layout, groupRows: number): number {
   let largest = STAGING_BYTES;
   for (const { info, weight } of layout.weights.values()) {
     const rowBytes = info.byteLength / (weight.rows * weight.experts);
     largest = Math.max(largest, weight.vector ? info.byteLength : rowBytes * groupRows);
   }
-  return Math.ceil(largest / 64) * 64;
+  return Math.ceil(largest / 64) * 64 + MAX_GRID_BYTES;
 }
 
 export function planJobs(layout: Layout, kernels: KernelExports): LoadJob[] {
@@ -102,11 +103,15 @@ export async function runJobs(
       );
     } else {
       const groupRows: number = exports.GROUP_ROWS.value;
+      const grid = gridEntries(job.type);
+      const gridPointer = stagingPointer + Math.ceil(job.byteLength / 64) * 64;
+      if (grid !== undefined) new Uint16Array(memory.buffer, gridPointer, grid.length).set(grid);
       const size = groupBytes(exports, job.type, job.width);
       const rowBytes = job.byteLength / job.rows;
       for (let row = 0, group = 0; row < job.rows; row += groupRows, group++) {
         const rows = Math.min(groupRows, job.rows - row);
-        exports.repack(job.type, stagingPointer + row * rowBytes, job.pointer + group * size, job.width, rows);
+        const source = stagingPointer + row * rowBytes;
+        exports.repack(job.type, source, job.pointer + group * size, job.width, rows, gridPointer);
       }
     }
     Atomics.add(control, CONTROL.LOADED_KIB, Math.round(job.byteLength / 1024));

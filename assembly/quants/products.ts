@@ -1,0 +1,163 @@
+/** Products of activations with a group of 16 rows: one token, or a tile for many. */
+
+import { SEGMENT } from '../simd/activations';
+import { tile_f32 } from '../simd/tile-f32';
+import { BLOCK_MINIMUM, MINIMA_16, MINIMA_32, NO_MINIMA, tile_i16 } from '../simd/tile-i16';
+import { tile_u7_blocks, tile_u7_super, WITH_MINIMUM } from '../simd/tile-u7';
+import * as floats from './floats';
+import { BF16, F16, F32, IQ4_NL, MXFP4, Q1_0, Q2_0, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0 } from './ids';
+import * as iq4_nl from './iq4-nl';
+import * as mxfp4 from './mxfp4';
+import * as q1_0 from './q1-0';
+import * as q2_0 from './q2-0';
+import * as q4_0 from './q4-0';
+import * as q4_1 from './q4-1';
+import * as q4_k from './q4-k';
+import * as q5_0 from './q5-0';
+import * as q5_1 from './q5-1';
+import * as q5_k from './q5-k';
+import * as q6_k from './q6-k';
+import * as q8_0 from './q8-0';
+
+/** One token times a group: 16 f32 at TILE_RESULTS. `step` is the distance of a segment of activations to the next one. */
+export function decode_group(type: i32, scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  switch (type) {
+    case F32:
+      floats.decode_f32(scratch, group, x, width);
+      break;
+    case F16:
+      floats.decode_f16(scratch, group, x, width);
+      break;
+    case BF16:
+      floats.decode_bf16(scratch, group, x, width);
+      break;
+    case Q4_0:
+      q4_0.decode(scratch, group, x, step, width);
+      break;
+    case Q4_1:
+      q4_1.decode(scratch, group, x, step, width);
+      break;
+    case Q5_0:
+      q5_0.decode(scratch, group, x, step, width);
+      break;
+    case Q5_1:
+      q5_1.decode(scratch, group, x, step, width);
+      break;
+    case Q8_0:
+      q8_0.decode(scratch, group, x, step, width);
+      break;
+    case Q4_K:
+      q4_k.decode(scratch, group, x, step, width);
+      break;
+    case Q5_K:
+      q5_k.decode(scratch, group, x, step, width);
+      break;
+    case Q6_K:
+      q6_k.decode(scratch, group, x, step, width);
+      break;
+    case IQ4_NL:
+      iq4_nl.decode(scratch, group, x, step, width);
+      break;
+    case MXFP4:
+      mxfp4.decode(scratch, group, x, step, width);
+      break;
+    case Q1_0:
+      q1_0.decode(scratch, group, x, step, width);
+      break;
+    case Q2_0:
+      q2_0.decode(scratch, group, x, step, width);
+      break;
+    default:
+      unreachable();
+  }
+}
+
+/**
+ * Adds the products of `count` tokens (TILE_TOKENS) with `columns` columns of a group, those of segment number
+ * `segment`, to TILE_RESULTS.
+ */
+export function tile_segment(
+  type: i32,
+  scratch: usize,
+  group: usize,
+  segment: i32,
+  step: usize,
+  columns: i32,
+  count: i32,
+): void {
+  const at = <usize>segment * step;
+  const blocks = columns >> 5;
+  switch (type) {
+    case F32:
+      tile_f32(scratch, group + <usize>segment * (SEGMENT << 6), count, at, columns);
+      break;
+    case F16:
+    case BF16:
+      floats.unpack(type, scratch, group + <usize>segment * (SEGMENT << 5), columns);
+      tile_f32(scratch, scratch, count, at, columns);
+      break;
+    case Q4_0:
+      q4_0.unpack(scratch, group + <usize>(segment << 3) * q4_0.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, 0);
+      break;
+    case Q4_1:
+      q4_1.unpack(scratch, group + <usize>(segment << 3) * q4_1.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM);
+      break;
+    case Q5_0:
+      q5_0.unpack(scratch, group + <usize>(segment << 3) * q5_0.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, 1);
+      break;
+    case Q5_1:
+      q5_1.unpack(scratch, group + <usize>(segment << 3) * q5_1.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM);
+      break;
+    case Q8_0:
+      q8_0.unpack(scratch, group + <usize>(segment << 3) * q8_0.BLOCK, blocks);
+      tile_i16(scratch, count, at, blocks, 16, NO_MINIMA);
+      break;
+    case Q4_K:
+      q4_k.unpack(scratch, group + <usize>segment * q4_k.BLOCK);
+      tile_super(scratch, count, at, 32, WITH_MINIMUM);
+      break;
+    case Q5_K:
+      q5_k.unpack(scratch, group + <usize>segment * q5_k.BLOCK);
+      tile_super(scratch, count, at, 32, WITH_MINIMUM);
+      break;
+    case Q6_K:
+      q6_k.unpack(scratch, group + <usize>segment * q6_k.BLOCK);
+      tile_super(scratch, count, at, 16, 5);
+      break;
+    case IQ4_NL:
+      iq4_nl.unpack(scratch, group + <usize>(segment << 3) * iq4_nl.BLOCK, blocks);
+      tile_i16(scratch, count, at, blocks, 16, NO_MINIMA);
+      break;
+    case MXFP4:
+      mxfp4.unpack(scratch, group + <usize>(segment << 3) * mxfp4.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, mxfp4.SHIFT);
+      break;
+    case Q1_0:
+      q1_0.unpack(scratch, group + <usize>(segment << 1) * q1_0.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, 0);
+      break;
+    case Q2_0:
+      q2_0.unpack(scratch, group + <usize>(segment << 2) * q2_0.BLOCK, blocks);
+      tile_blocks(scratch, count, at, blocks, 0);
+      break;
+    default:
+      unreachable();
+  }
+}
+
+/** Blocks of 32 columns: with minima (WITH_MINIMUM), or in the relaxed build with an offset of 8 · 2^shift. */
+function tile_blocks(scratch: usize, count: i32, segment: usize, blocks: i32, shift: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) tile_u7_blocks(scratch, count, segment, blocks, shift);
+  else tile_i16(scratch, count, segment, blocks, 16, shift == WITH_MINIMUM ? BLOCK_MINIMUM : NO_MINIMA);
+}
+
+/** Superblocks with sub-blocks of `columns` columns: with minima, or in the relaxed build with an offset of 2^shift. */
+function tile_super(scratch: usize, count: i32, segment: usize, columns: i32, shift: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) tile_u7_super(scratch, count, segment, columns, shift);
+  else if (shift != WITH_MINIMUM) tile_i16(scratch, count, segment, 1, 128, NO_MINIMA);
+  else tile_i16(scratch, count, segment, 1, 128, columns == 32 ? MINIMA_32 : MINIMA_16);
+}
