@@ -3,9 +3,11 @@
 import type { Engine, EngineOptions } from './engine.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
 import { createLocalEngine } from './engines/local.ts';
+import { openTokenizer } from './engines/tokenizer.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
+import type { Tokenizer } from './tokenizer/index.ts';
 
 /**
  * Loads a model file and returns an engine that runs it.
@@ -38,6 +40,16 @@ export function validateModel(source: string, options: ValidateOptions = {}): Pr
   return validateFile(nodePlatform, source, options);
 }
 
+/**
+ * The tokenizer of a model file, or of a file that holds a vocabulary and no weights.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError
+ */
+export function loadTokenizer(source: string): Promise<Tokenizer> {
+  return openTokenizer(nodePlatform, source);
+}
+
 export type { TensorQuality } from './contract/index.ts';
 export type {
   BackendInfo,
@@ -65,3 +77,4 @@ export type {
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
+export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';

@@ -5,6 +5,7 @@ import { type OptionTable, type OptionValues, readValues, type ScannedArguments 
 import type { OutputForm } from '../render/error.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 import { VALIDATE_OPTIONS } from './validate-options.ts';
 
 export interface Command {
@@ -88,5 +89,20 @@ export const COMMANDS: readonly Command[] = [
       ['Read all weights too: NaN, zeros, dead rows, duplicates', 'apr validate model.gguf --quality --json'],
     ],
     load: async () => (await import('./validate.ts')).validate,
+  }),
+  define({
+    name: 'tokenize',
+    summary: 'Text to token ids, and back',
+    usage: 'tokenize encode SOURCE (-p TEXT | -i PATH) | tokenize decode SOURCE ID...',
+    options: TOKENIZE_OPTIONS,
+    examples: [
+      [
+        'Ids of a text as a user writes it: nothing added, nothing in it special',
+        'apr tokenize encode demo -p "Hello"',
+      ],
+      ['Ids of a rendered chat', "apr tokenize encode demo --special -p '<|im_start|>user'"],
+      ['And the text again', 'apr tokenize decode demo 39 68 75 75 78'],
+    ],
+    load: async () => (await import('./tokenize.ts')).tokenize,
   }),
 ];

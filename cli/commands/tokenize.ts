@@ -1,0 +1,79 @@
+/** `apr tokenize encode SOURCE` and `apr tokenize decode SOURCE ID…` */
+
+import { AprError } from '../../src/errors.ts';
+import type { Tokenizer } from '../../src/index.ts';
+import type { Environment } from '../environment.ts';
+import { type OptionValues, quote } from '../options.ts';
+import { readPrompt } from '../prompt.ts';
+import type { OutputForm } from '../render/error.ts';
+import { visible, write } from '../render/terminal.ts';
+import { resolveSource } from '../source.ts';
+import type { TOKENIZE_OPTIONS } from './tokenize-options.ts';
+
+type Values = OptionValues<typeof TOKENIZE_OPTIONS>;
+
+const USAGE = 'apr tokenize encode SOURCE -p TEXT, or apr tokenize decode SOURCE ID…';
+
+/** @throws AprError for everything that goes wrong */
+export async function tokenize(
+  positionals: readonly string[],
+  values: Values,
+  form: OutputForm,
+  { stdin, stdout }: Environment,
+): Promise<void> {
+  const [action, source, ...words] = positionals;
+  if (action !== 'encode' && action !== 'decode') {
+    const found = action === undefined ? 'nothing is said to be done' : `found ${quote(action)}`;
+    throw new AprError('USAGE', `${found}, expected ${USAGE}`, { found: action ?? null });
+  }
+  if (source === undefined) throw new AprError('USAGE', `SOURCE is missing, expected ${USAGE}`);
+  const path = resolveSource(source);
+  if (action === 'encode') {
+    if (words.length > 0) {
+      const message = `found ${quote(words[0]!)} behind SOURCE, expected the text behind -p or in the file behind -i`;
+      throw new AprError('USAGE', message, { found: words[0]! });
+    }
+    const text = await readPrompt({ positional: undefined, option: values.prompt, file: values.input }, stdin);
+    const ids = encode(await open(path), path, text, values);
+    await write(stdout, form === 'json' ? `${JSON.stringify({ tokens: ids })}\n` : `${ids.join(' ')}\n`);
+    return;
+  }
+  for (const name of ['prompt', 'input', 'bos'] as const) {
+    if (values[name] === undefined) continue;
+    const message = `--${name} is for encode; decode takes the ids behind SOURCE`;
+    throw new AprError('USAGE', message, { option: `--${name}` });
+  }
+  const ids = readIds(words);
+  const text = (await open(path)).decode(ids, { special: values.special === true });
+  if (form === 'json') await write(stdout, `${JSON.stringify({ text })}\n`);
+  else await write(stdout, `${stdout.isTTY ? visible(text) : text}\n`);
+}
+
+async function open(path: string): Promise<Tokenizer> {
+  const { loadTokenizer } = await import('../../src/index.ts');
+  return loadTokenizer(path);
+}
+
+function encode(tokenizer: Tokenizer, path: string, text: string, { special, bos }: Values): number[] {
+  const ids = tokenizer.encode(text, { special: special === true });
+  if (bos !== true) return ids;
+  const { bosId } = tokenizer;
+  if (bosId === undefined) {
+    const message = `--bos asks for a token that begins the text, but ${path} declares none (tokenizer.ggml.bos_token_id)`;
+    throw new AprError('USAGE', message, { option: '--bos' });
+  }
+  return ids[0] === bosId ? ids : [bosId, ...ids];
+}
+
+/** Ids between spaces or commas, as `encode` prints them in either form. */
+function readIds(words: readonly string[]): number[] {
+  const ids = words
+    .flatMap((word) => word.replace(/^\[(.*)\]$/s, '$1').split(/[\s,]+/))
+    .filter((word) => word !== '')
+    .map((word) => {
+      if (/^\d{1,10}$/.test(word)) return Number(word);
+      throw new AprError('USAGE', `found ${quote(word)} among the ids, expected whole numbers from 0`, { found: word });
+    });
+  if (ids.length === 0) throw new AprError('USAGE', `no ids, expected ${USAGE}`);
+  return ids;
+}
