@@ -12,6 +12,18 @@ const LLAMA3 =
   '{{ message.content | trim }}<|eot_id|>{% endfor %}' +
   "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}";
 
+// A system message goes before the text of the first turn, as Gemma has no such role.
+const GEMMA =
+  "{{ bos_token }}{% if messages[0].role == 'system' %}{% set system = messages[0].content | trim + '\n\n' %}" +
+  "{% set turns = messages[1:] %}{% else %}{% set system = '' %}{% set turns = messages %}{% endif %}" +
+  "{% for message in turns %}<start_of_turn>{{ 'model' if message.role == 'assistant' else message.role }}\n" +
+  "{{ system if loop.first else '' }}{{ message.content | trim }}<end_of_turn>\n{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %}";
+
+const PHI3 =
+  "{% for message in messages %}{{ '<|' + message.role + '|>\n' }}{{ message.content }}{{ '<|end|>\n' }}{% endfor %}" +
+  "{% if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %}";
+
 /** By architecture name in small letters without separators. */
 const BY_ARCHITECTURE: Readonly<Record<string, string>> = {
   qwen2: CHATML,
@@ -34,5 +46,8 @@ export function builtInTemplate(architecture: string, tokenizer: Tokenizer): str
   const has = (text: string): boolean => tokenizer.findSpecial(text) !== undefined;
   if (declaresEnd('<|eot_id|>') && has('<|start_header_id|>') && has('<|end_header_id|>')) return LLAMA3;
   if (declaresEnd('<|im_end|>') && has('<|im_start|>')) return CHATML;
+  if (declaresEnd('<end_of_turn>') && has('<start_of_turn>')) return GEMMA;
+  // Every Phi-3 is a chat model, and none declares the end of its turns. Phi-4 has another format, and no <s>.
+  if (name === 'phi3' && ['<s>', '<|user|>', '<|assistant|>', '<|end|>'].every(has)) return PHI3;
   return undefined;
 }

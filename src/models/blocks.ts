@@ -13,13 +13,14 @@ import type { Hyperparameters } from './hyperparameters.ts';
  * one for a KV cache that is longer.
  */
 export function rotation(pairing: RopeParameters['pairing']): Architecture['ropes'] {
-  return ({ ropeDims, ropeFreqBase, ropeScaling, ropeOriginalContextLength }, vectors, contextLength) => {
+  return (hyperparameters, vectors, contextLength) => {
+    const { sourceName, ropeDims, ropeFreqBase, ropeScaling, ropeOriginalContextLength } = hyperparameters;
     const tensors = ['rope_factors_short.weight', 'rope_factors_long.weight'] as const;
     const [name, unused] = contextLength > ropeOriginalContextLength ? [tensors[1], tensors[0]] : tensors;
     const factors = vectors.get('rope_freqs.weight') ?? vectors.get(name);
     if (factors === undefined && (ropeScaling.type === 'longrope' || vectors.has(unused))) {
       const message =
-        `tensor ${name} is missing, expected the divisors of RoPE frequencies for a context length of ` +
+        `${sourceName}: tensor ${name} is missing, expected the divisors of RoPE frequencies for a context length of ` +
         `${contextLength}, the original one being ${ropeOriginalContextLength}`;
       throw new AprError('CONTRACT', message, { tensor: name });
     }

@@ -38,7 +38,7 @@ export const gemma3: Architecture = {
   name: 'gemma3',
   adjust: (hp) => {
     if (hp.finalLogitSoftcapping !== 0) {
-      const message = `final_logit_softcapping is ${hp.finalLogitSoftcapping}, which is not implemented for gemma3`;
+      const message = `${hp.sourceName}: gemma3.final_logit_softcapping is ${hp.finalLogitSoftcapping}, only 0 is supported`;
       throw new AprError('UNSUPPORTED', message);
     }
     if (hp.blockCount !== WIDE_BLOCK_COUNT) return hp;

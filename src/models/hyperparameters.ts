@@ -14,6 +14,8 @@ export interface MetadataReader {
 }
 
 export interface Hyperparameters {
+  /** The file, for messages. */
+  readonly sourceName: string;
   /** `general.architecture` as the file has it. */
   readonly architecture: string;
   readonly blockCount: number;
@@ -118,6 +120,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
   if (vocabularySize === undefined) throw missing('tokenizer.ggml.tokens', 'the vocabulary');
 
   return {
+    sourceName: metadata.sourceName,
     architecture,
     blockCount,
     contextLength,

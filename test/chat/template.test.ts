@@ -130,6 +130,30 @@ test('built-in templates', () => {
   assert.is(setUp(undefined, { ...bpeEntries([], tokens), eos_token_id: 256 }).template, undefined);
 });
 
+test('built-in templates of Gemma and Phi-3', () => {
+  const conversation = [
+    { role: 'system', content: 'Be brief. ' },
+    ...user('Hi'),
+    { role: 'assistant', content: 'Hello' },
+    ...user('Bye'),
+  ];
+  const turns = { ...bpeEntries([], { '<bos>': 3, '<start_of_turn>': 3, '<end_of_turn>': 3 }), bos_token_id: 256 };
+  assert.is(
+    joined(setUp(undefined, { ...turns, eos_token_id: 258 }).template.render(conversation)),
+    '<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello<end_of_turn>\n' +
+      '<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n',
+  );
+  assert.is(setUp(undefined, { ...turns, 'general.architecture': 'gemma3' }).template, undefined);
+
+  const roles = bpeEntries([], { '<s>': 3, '<|user|>': 3, '<|assistant|>': 3, '<|end|>': 3 });
+  assert.is(
+    joined(setUp(undefined, { ...roles, 'general.architecture': 'phi3' }).template.render(conversation)),
+    '<|system|>\nBe brief. <|end|>\n<|user|>\nHi<|end|>\n<|assistant|>\nHello<|end|>\n<|user|>\nBye<|end|>\n<|assistant|>\n',
+  );
+  const phi4 = bpeEntries([], { '<|user|>': 3, '<|assistant|>': 3, '<|end|>': 3 });
+  assert.is(setUp(undefined, { ...phi4, 'general.architecture': 'phi3' }).template, undefined);
+});
+
 test('the named default template', () => {
   const { template } = setUp(undefined, { 'tokenizer.chat_template.default': 'default', 'general.architecture': 'x' });
   assert.is(joined(template.render(user('Hi'))), 'default');

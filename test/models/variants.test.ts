@@ -1,0 +1,197 @@
+/** What gemma3, phi3 and qwen2moe read from their files. llama.cpp's values on whole models: test/golden. */
+
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AprError } from '../../src/errors.ts';
+import type { Command, Weight } from '../../src/graph/command.ts';
+import { Ops } from '../../src/graph/ops.ts';
+import type { Architecture, Model } from '../../src/models/architecture.ts';
+import { type Hyperparameters, readHyperparameters } from '../../src/models/hyperparameters.ts';
+import { architectureOf } from '../../src/models/index.ts';
+
+type Values = Record<string, string | number>;
+
+/** Hyperparameters of a small file, as its architecture adjusts them. */
+function read(name: string, more: Values = {}): { architecture: Architecture; hp: Hyperparameters } {
+  const keys: Values = {
+    block_count: 2,
+    context_length: 64,
+    embedding_length: 32,
+    feed_forward_length: 48,
+    'attention.head_count': 4,
+    'attention.head_count_kv': 2,
+    ...more,
+  };
+  const values: Values = { 'general.architecture': name };
+  for (const [key, value] of Object.entries(keys)) values[`${name}.${key}`] = value;
+  const value = (key: string): never => values[key] as never;
+  const found = readHyperparameters({
+    sourceName: 'small.gguf',
+    has: (key) => key in values,
+    string: value,
+    uint: value,
+    float: value,
+    strings: (key) => (key === 'tokenizer.ggml.tokens' ? { length: 100 } : undefined),
+  });
+  const architecture = architectureOf(name, 'small.gguf');
+  return { architecture, hp: architecture.adjust?.(found) ?? found };
+}
+
+/** Commands of a pass over five tokens. */
+function commandsOf(architecture: Architecture, hyperparameters: Hyperparameters, contextLength: number): Command[] {
+  const tensors = new Map(architecture.tensors(hyperparameters).map((tensor) => [tensor.name, tensor]));
+  const optional = (name: string): Weight | undefined => {
+    const tensor = tensors.get(name);
+    if (tensor === undefined) return undefined;
+    const [width = 1, rows = 1, experts = 1] = tensor.shape;
+    return { kind: 'weight', name, width, rows, experts, firstRow: 0, vector: tensor.kind === 'vector' };
+  };
+  const model: Model = {
+    hyperparameters,
+    contextLength,
+    ropes: architecture.ropes(hyperparameters, new Map(), contextLength),
+    weight: (name) => optional(name) as Weight,
+    rows: (name, firstRow, rows) => ({ ...(optional(name) as Weight), firstRow, rows }),
+    optional,
+  };
+  const ops = new Ops(5, 1);
+  return [...ops.finish(architecture.forward(ops, model)).commands];
+}
+
+const GEMMA = { block_count: 8, context_length: 64, 'rope.freq_base': 1e6 };
+
+/** Window, and whether RoPE has the local base, of every layer. */
+function layersOf(more: Values, contextLength = 64): [window: number, local: boolean][] {
+  const { architecture, hp } = read('gemma3', { ...GEMMA, ...more });
+  const commands = commandsOf(architecture, hp, contextLength);
+  const ropes = commands.flatMap((command) => (command.op === 'rope' ? [command] : []));
+  const windows = commands.flatMap((command) => (command.op === 'attention' ? [command.window] : []));
+  assert.is(ropes.length, 2 * windows.length, 'queries and keys');
+  const local = 1e4 ** (-2 / hp.headDim);
+  return windows.map((window, layer) => {
+    const [q, k] = [ropes[2 * layer]!.rope, ropes[2 * layer + 1]!.rope];
+    assert.is(q, k);
+    return [window, Math.abs(q.frequencies[1]! - local) < 1e-9];
+  });
+}
+
+test('gemma3: five layers with a window and the local base, then one without', () => {
+  const sliding: [number, boolean] = [16, true];
+  const full: [number, boolean] = [0, false];
+  const six = [...Array.from({ length: 5 }, () => sliding), full, sliding, sliding];
+  assert.equal(layersOf({ 'attention.sliding_window': 16 }), six);
+  // The local base is not scaled, the other one is.
+  assert.equal(layersOf({ 'attention.sliding_window': 16, 'rope.scaling.factor': 8 }), six);
+  const third = [sliding, sliding, full, sliding, sliding, full, sliding, sliding];
+  assert.equal(layersOf({ 'attention.sliding_window': 16, 'attention.sliding_window_pattern': 3 }), third);
+  const none = Array.from({ length: 8 }, () => full);
+  assert.equal(layersOf({ 'attention.sliding_window': 16, 'attention.sliding_window_pattern': 1 }), none);
+  const every = Array.from({ length: 8 }, () => sliding);
+  assert.equal(layersOf({ 'attention.sliding_window': 16, 'attention.sliding_window_pattern': 0 }), every);
+  assert.equal(layersOf({}), none);
+});
+
+test('gemma3: a window that reaches over the whole cache is none, its layers keep their base', () => {
+  const windows = layersOf({ 'attention.sliding_window': 2 ** 32 - 1 });
+  assert.equal(windows[0], [0, true]);
+  assert.equal(windows[5], [0, false]);
+  assert.equal(layersOf({ 'attention.sliding_window': 16 }, 16)[0], [0, true]);
+  assert.equal(layersOf({ 'attention.sliding_window': 16 }, 17)[0], [16, true]);
+});
+
+test('gemma3: 62 layers scale by the width of a head in the residual stream, others by the head itself', () => {
+  const keys = { 'attention.key_length': 16, 'attention.value_length': 16 };
+  assert.is(read('gemma3', keys).hp.attentionScale, 1 / 4);
+  assert.is(read('gemma3', { ...keys, block_count: 62 }).hp.attentionScale, 1 / Math.sqrt(32 / 4));
+});
+
+test('gemma3: a soft cap on the logits is refused by name', () => {
+  try {
+    read('gemma3', { final_logit_softcapping: 30 });
+  } catch (error) {
+    assert.instance(error, AprError);
+    assert.is((error as AprError).code, 'UNSUPPORTED');
+    assert.match((error as AprError).message, /^small\.gguf: gemma3\.final_logit_softcapping is 30/);
+    return;
+  }
+  assert.unreachable();
+});
+
+const SHORT = Float32Array.of(1, 2, 4, 8);
+const LONG = Float32Array.of(3, 5, 7, 9);
+const FACTORS = new Map([
+  ['rope_factors_short.weight', SHORT],
+  ['rope_factors_long.weight', LONG],
+]);
+
+function phi3Rope(more: Values, contextLength: number, vectors: ReadonlyMap<string, Float32Array> = FACTORS) {
+  const { architecture, hp } = read('phi3', more);
+  const [rope] = architecture.ropes(hp, vectors, contextLength);
+  const plain = Array.from({ length: 4 }, (_, i) => 1e4 ** ((-2 * i) / 8));
+  return { magnitude: rope!.magnitude, divisors: plain.map((frequency, i) => frequency / rope!.frequencies[i]!) };
+}
+
+function assertClose(found: readonly number[], expected: Float32Array): void {
+  for (const [i, value] of found.entries()) {
+    assert.ok(Math.abs(value - expected[i]!) < 1e-9, `${found.join(' ')}, expected ${expected.join(' ')}`);
+  }
+}
+
+test('phi3: the short factors up to the original context length, the long ones beyond it', () => {
+  // Converters write no rope.scaling.type.
+  for (const type of [{} as Values, { 'rope.scaling.type': 'longrope' }]) {
+    const more = { ...type, 'rope.scaling.original_context_length': 32, 'rope.scaling.attn_factor': 1.25 };
+    const short = phi3Rope(more, 32);
+    assertClose(short.divisors, SHORT);
+    assert.is(short.magnitude, 1.25);
+    const long = phi3Rope(more, 33);
+    assertClose(long.divisors, LONG);
+    assert.is(long.magnitude, 1.25);
+  }
+  // Without an original context length, the file's is it.
+  assertClose(phi3Rope({}, 64).divisors, SHORT);
+  assertClose(phi3Rope({}, 65).divisors, LONG);
+  const divided = { 'rope.scaling.type': 'longrope', 'rope.scaling.factor': 2 };
+  assertClose(
+    phi3Rope(divided, 64).divisors,
+    SHORT.map((factor) => 2 * factor),
+  );
+});
+
+test('phi3: no factors, no LongRoPE; a missing set of two, or one that the file asks for, is refused by name', () => {
+  assertClose(phi3Rope({}, 65, new Map()).divisors, Float32Array.of(1, 1, 1, 1));
+  const refused = (more: Values, contextLength: number, vectors: ReadonlyMap<string, Float32Array>): string => {
+    try {
+      phi3Rope(more, contextLength, vectors);
+    } catch (error) {
+      assert.instance(error, AprError);
+      assert.is((error as AprError).code, 'CONTRACT');
+      return (error as AprError).message;
+    }
+    throw new Error('nothing was thrown');
+  };
+  const short = new Map([['rope_factors_short.weight', SHORT]]);
+  assertClose(phi3Rope({}, 64, short).divisors, SHORT);
+  assert.match(refused({}, 65, short), /small\.gguf: tensor rope_factors_long\.weight is missing.* 65/);
+  assert.match(refused({ 'rope.scaling.type': 'longrope' }, 64, new Map()), /rope_factors_short\.weight/);
+});
+
+test('qwen2moe: widths of experts that a file leaves out follow from feed_forward_length, and are told', () => {
+  const experts = { expert_count: 8, expert_used_count: 4 };
+  const old = read('qwen2moe', experts).hp;
+  assert.is(old.expertFeedForwardLength, 12);
+  assert.is(old.sharedExpertFeedForwardLength, 48);
+  assert.is(old.defaults['qwen2moe.expert_feed_forward_length'], 12);
+  assert.is(old.defaults['qwen2moe.expert_shared_feed_forward_length'], 48);
+  const widths = { expert_feed_forward_length: 16, expert_shared_feed_forward_length: 24 };
+  const { expertFeedForwardLength, sharedExpertFeedForwardLength, defaults } = read('qwen2moe', {
+    ...experts,
+    ...widths,
+  }).hp;
+  assert.equal([expertFeedForwardLength, sharedExpertFeedForwardLength], [16, 24]);
+  assert.is(Object.keys(defaults).filter((key) => key.includes('expert')).length, 0);
+  // Mixtral's experts are as wide as the file says.
+  assert.is(read('llama', experts).hp.expertFeedForwardLength, 48);
+});
+
+test.run();
