@@ -144,7 +144,14 @@ refused(
 // Metadata.
 refused('no JSON', 'BAD_FORMAT', { json: '{"a":' }, 'not JSON');
 refused('a JSON array', 'BAD_FORMAT', { json: [] }, 'array of 0');
-refused('JSON nested a million times', 'BAD_FORMAT', { json: '['.repeat(1_000_000) }, 'not JSON');
+refused('JSON nested a thousand times', 'BAD_FORMAT', { json: '['.repeat(1000) }, 'nested 1000 levels');
+refused(
+  'a million empty arrays',
+  'BAD_FORMAT',
+  { json: `[${'[],'.repeat(1_000_000)}[]]` },
+  '1000002 objects and arrays',
+);
+refused('brackets in strings are none', 'BAD_FORMAT', { json: `["\\"${'['.repeat(400_000)}"]` }, 'array of 1');
 refused('no architecture', 'BAD_FORMAT', { json: { hidden_size: 3 } }, '"architecture"');
 refused('no number of layers', 'BAD_FORMAT', { json: foreignJson({ num_layers: null }) }, '"num_layers"');
 refused('text for a number', 'BAD_FORMAT', { json: foreignJson({ hidden_size: '32' }) }, '"hidden_size"', '"32"');

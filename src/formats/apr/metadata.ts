@@ -1,10 +1,11 @@
 /** Metadata of an .apr file under the keys of GGUF. */
 
 import { AprError } from '../../errors.ts';
-import { decodeUtf8Strictly, GgufMetadata, type MetadataEntry } from '../gguf/metadata.ts';
+import { GgufMetadata, type MetadataEntry } from '../gguf/metadata.ts';
 import { foreignMetadata } from './foreign.ts';
 import { type AprHeader, FLAG } from './header.ts';
-import { fromTypedJson, isObject, type Json, kindOf } from './typed-json.ts';
+import { parseJson } from './json.ts';
+import { fromTypedJson, isObject, kindOf } from './typed-json.ts';
 
 /** The largest vocabularies with their merges come to some 25 MB. JSON costs several times its size once parsed. */
 export const MAX_METADATA_BYTES = 1 << 26;
@@ -39,6 +40,9 @@ export class AprMetadata extends GgufMetadata {
  */
 export function readMetadata(sourceName: string, header: AprHeader, bytes: Uint8Array): AprMetadata {
   const root = parseJson(sourceName, bytes);
+  if (!isObject(root)) {
+    throw new AprError('BAD_FORMAT', `${sourceName}: the metadata is ${kindOf(root)}, expected a JSON object`);
+  }
   const gguf = Object.hasOwn(root, 'gguf') ? root.gguf : undefined;
   let entries: Map<string, MetadataEntry>;
   if (gguf === undefined) entries = foreignMetadata(sourceName, root);
@@ -48,19 +52,4 @@ export function readMetadata(sourceName: string, header: AprHeader, bytes: Uint8
     entries = fromTypedJson(sourceName, gguf.metadata ?? null, root);
   }
   return new AprMetadata(sourceName, entries, (header.flags & FLAG.hasVocabulary) !== 0);
-}
-
-function parseJson(sourceName: string, bytes: Uint8Array): { readonly [key: string]: Json } {
-  const text = decodeUtf8Strictly(bytes);
-  if (text === undefined)
-    throw new AprError('BAD_FORMAT', `${sourceName}: the metadata is not valid UTF-8, expected JSON`);
-  let json: Json;
-  try {
-    json = JSON.parse(text) as Json;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new AprError('BAD_FORMAT', `${sourceName}: the metadata is not JSON: ${reason}`, {}, { cause });
-  }
-  if (isObject(json)) return json;
-  throw new AprError('BAD_FORMAT', `${sourceName}: the metadata is ${kindOf(json)}, expected a JSON object`);
 }

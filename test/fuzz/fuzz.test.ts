@@ -1,0 +1,36 @@
+/** The first few hundred mutants of `npm run fuzz`, in this process. */
+
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { mutate } from './mutate.ts';
+import { Random } from './random.ts';
+import { loadSeeds } from './seeds.ts';
+import { runOne } from './target.ts';
+
+const COUNT = 400;
+
+test('sound files run', async () => {
+  for (const { name, bytes } of await loadSeeds()) {
+    const outcome = await runOne(name, { head: bytes.subarray(0, 100), tail: bytes.subarray(100) });
+    assert.is(outcome.crash, undefined);
+    assert.is(outcome.result, 'ran', name);
+  }
+});
+
+test(`${COUNT} damaged files: each runs or ends with a typed error that names it`, async () => {
+  const seeds = await loadSeeds();
+  const results: Record<string, number> = {};
+  for (let number = 1; number <= COUNT; number++) {
+    const random = new Random(number);
+    const seed = random.pick(seeds);
+    const { result, crash } = await runOne(`mutant-${number}`, mutate(seed, random));
+    assert.is(crash, undefined, `number ${number} (${seed.name}): ${crash}`);
+    results[result] = (results[result] ?? 0) + 1;
+  }
+  // The damage is neither too coarse nor without effect.
+  for (const expected of ['ran', 'BAD_FORMAT', 'CONTRACT', 'UNSUPPORTED']) {
+    assert.ok((results[expected] ?? 0) >= 5, `${expected}: ${JSON.stringify(results)}`);
+  }
+});
+
+test.run();
