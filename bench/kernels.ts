@@ -182,5 +182,5 @@ const [chosen, ...types] = process.argv.slice(2);
 const variant = (chosen ?? ((await supports('relaxed-plain')) ? 'relaxed-plain' : 'simd-plain')) as Variant;
 console.log(`${variant}, Node ${process.version}, ${WIDTH} columns`);
 await limits();
-const host = await loadKernels(variant, 1600);
+const host = await loadKernels(variant, 3200);
 for (const name of TYPES) if (types.length === 0 || types.includes(name)) measure(host, name);

@@ -5,11 +5,49 @@ import { tile_f32 } from '../simd/tile-f32';
 import { BLOCK_MINIMUM, MINIMA_16, MINIMA_32, NO_MINIMA, tile_i16 } from '../simd/tile-i16';
 import { tile_u7_blocks, tile_u7_super, WITH_MINIMUM } from '../simd/tile-u7';
 import * as floats from './floats';
-import { BF16, F16, F32, IQ4_NL, MXFP4, Q1_0, Q2_0, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0 } from './ids';
+import {
+  BF16,
+  F16,
+  F32,
+  IQ1_M,
+  IQ1_S,
+  IQ2_S,
+  IQ2_XS,
+  IQ2_XXS,
+  IQ3_S,
+  IQ3_XXS,
+  IQ4_NL,
+  IQ4_XS,
+  MXFP4,
+  Q1_0,
+  Q2_0,
+  Q2_K,
+  Q3_K,
+  Q4_0,
+  Q4_1,
+  Q4_K,
+  Q5_0,
+  Q5_1,
+  Q5_K,
+  Q6_K,
+  Q8_0,
+  TQ1_0,
+  TQ2_0,
+} from './ids';
+import * as iq1_m from './iq1-m';
+import * as iq1_s from './iq1-s';
+import * as iq2_s from './iq2-s';
+import * as iq2_xs from './iq2-xs';
+import * as iq2_xxs from './iq2-xxs';
+import * as iq3_s from './iq3-s';
+import * as iq3_xxs from './iq3-xxs';
 import * as iq4_nl from './iq4-nl';
+import * as iq4_xs from './iq4-xs';
 import * as mxfp4 from './mxfp4';
 import * as q1_0 from './q1-0';
 import * as q2_0 from './q2-0';
+import * as q2_k from './q2-k';
+import * as q3_k from './q3-k';
 import * as q4_0 from './q4-0';
 import * as q4_1 from './q4-1';
 import * as q4_k from './q4-k';
@@ -18,6 +56,8 @@ import * as q5_1 from './q5-1';
 import * as q5_k from './q5-k';
 import * as q6_k from './q6-k';
 import * as q8_0 from './q8-0';
+import * as tq1_0 from './tq1-0';
+import * as tq2_0 from './tq2-0';
 
 /** One token times a group: 16 f32 at TILE_RESULTS. `step` is the distance of a segment of activations to the next one. */
 export function decode_group(type: i32, scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
@@ -46,6 +86,12 @@ export function decode_group(type: i32, scratch: usize, group: usize, x: usize, 
     case Q8_0:
       q8_0.decode(scratch, group, x, step, width);
       break;
+    case Q2_K:
+      q2_k.decode(scratch, group, x, step, width);
+      break;
+    case Q3_K:
+      q3_k.decode(scratch, group, x, step, width);
+      break;
     case Q4_K:
       q4_k.decode(scratch, group, x, step, width);
       break;
@@ -55,8 +101,38 @@ export function decode_group(type: i32, scratch: usize, group: usize, x: usize, 
     case Q6_K:
       q6_k.decode(scratch, group, x, step, width);
       break;
+    case IQ2_XXS:
+      iq2_xxs.decode(scratch, group, x, step, width);
+      break;
+    case IQ2_XS:
+      iq2_xs.decode(scratch, group, x, step, width);
+      break;
+    case IQ3_XXS:
+      iq3_xxs.decode(scratch, group, x, step, width);
+      break;
+    case IQ1_S:
+      iq1_s.decode(scratch, group, x, step, width);
+      break;
     case IQ4_NL:
       iq4_nl.decode(scratch, group, x, step, width);
+      break;
+    case IQ3_S:
+      iq3_s.decode(scratch, group, x, step, width);
+      break;
+    case IQ2_S:
+      iq2_s.decode(scratch, group, x, step, width);
+      break;
+    case IQ4_XS:
+      iq4_xs.decode(scratch, group, x, step, width);
+      break;
+    case IQ1_M:
+      iq1_m.decode(scratch, group, x, step, width);
+      break;
+    case TQ1_0:
+      tq1_0.decode(scratch, group, x, step, width);
+      break;
+    case TQ2_0:
+      tq2_0.decode(scratch, group, x, step, width);
       break;
     case MXFP4:
       mxfp4.decode(scratch, group, x, step, width);
@@ -116,6 +192,14 @@ export function tile_segment(
       q8_0.unpack(scratch, group + <usize>(segment << 3) * q8_0.BLOCK, blocks);
       tile_i16(scratch, count, at, blocks, 16, NO_MINIMA);
       break;
+    case Q2_K:
+      q2_k.unpack(scratch, group + <usize>segment * q2_k.BLOCK);
+      tile_super(scratch, count, at, 16, WITH_MINIMUM);
+      break;
+    case Q3_K:
+      q3_k.unpack(scratch, group + <usize>segment * q3_k.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
     case Q4_K:
       q4_k.unpack(scratch, group + <usize>segment * q4_k.BLOCK);
       tile_super(scratch, count, at, 32, WITH_MINIMUM);
@@ -128,9 +212,49 @@ export function tile_segment(
       q6_k.unpack(scratch, group + <usize>segment * q6_k.BLOCK);
       tile_super(scratch, count, at, 16, 5);
       break;
+    case IQ2_XXS:
+      iq2_xxs.unpack(scratch, group + <usize>segment * iq2_xxs.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
+    case IQ2_XS:
+      iq2_xs.unpack(scratch, group + <usize>segment * iq2_xs.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
+    case IQ3_XXS:
+      iq3_xxs.unpack(scratch, group + <usize>segment * iq3_xxs.BLOCK);
+      tile_super(scratch, count, at, 32, 6);
+      break;
+    case IQ1_S:
+      iq1_s.unpack(scratch, group + <usize>segment * iq1_s.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
     case IQ4_NL:
       iq4_nl.unpack(scratch, group + <usize>(segment << 3) * iq4_nl.BLOCK, blocks);
       tile_i16(scratch, count, at, blocks, 16, NO_MINIMA);
+      break;
+    case IQ3_S:
+      iq3_s.unpack(scratch, group + <usize>segment * iq3_s.BLOCK);
+      tile_super(scratch, count, at, 32, 6);
+      break;
+    case IQ2_S:
+      iq2_s.unpack(scratch, group + <usize>segment * iq2_s.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
+    case IQ4_XS:
+      iq4_xs.unpack(scratch, group + <usize>segment * iq4_xs.BLOCK);
+      tile_i16(scratch, count, at, 1, 128, NO_MINIMA);
+      break;
+    case IQ1_M:
+      iq1_m.unpack(scratch, group + <usize>segment * iq1_m.BLOCK);
+      tile_super(scratch, count, at, 16, 6);
+      break;
+    case TQ1_0:
+      tq1_0.unpack(scratch, group + <usize>segment * tq1_0.BLOCK);
+      tile_super(scratch, count, at, 16, 0);
+      break;
+    case TQ2_0:
+      tq2_0.unpack(scratch, group + <usize>segment * tq2_0.BLOCK);
+      tile_super(scratch, count, at, 16, 0);
       break;
     case MXFP4:
       mxfp4.unpack(scratch, group + <usize>(segment << 3) * mxfp4.BLOCK, blocks);

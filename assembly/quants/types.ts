@@ -3,17 +3,27 @@
  * takes its file, its id, and its lines here, in load.ts and in products.ts; an activation format if it needs a new one.
  */
 
-import { FORMAT_BF16, FORMAT_F16, FORMAT_F32, FORMAT_Q8_0, FORMAT_Q8_K } from '../simd/activations';
+import { FORMAT_BF16, FORMAT_F16, FORMAT_F32, FORMAT_Q8_0, FORMAT_Q8_K, FORMAT_Q8_K_WIDE } from '../simd/activations';
 import * as floats from './floats';
 import {
   BF16,
   F16,
   F32,
   GROUP_ROWS,
+  IQ1_M,
+  IQ1_S,
+  IQ2_S,
+  IQ2_XS,
+  IQ2_XXS,
+  IQ3_S,
+  IQ3_XXS,
   IQ4_NL,
+  IQ4_XS,
   MXFP4,
   Q1_0,
   Q2_0,
+  Q2_K,
+  Q3_K,
   Q4_0,
   Q4_1,
   Q4_K,
@@ -22,11 +32,23 @@ import {
   Q5_K,
   Q6_K,
   Q8_0,
+  TQ1_0,
+  TQ2_0,
 } from './ids';
+import * as iq1_m from './iq1-m';
+import * as iq1_s from './iq1-s';
+import * as iq2_s from './iq2-s';
+import * as iq2_xs from './iq2-xs';
+import * as iq2_xxs from './iq2-xxs';
+import * as iq3_s from './iq3-s';
+import * as iq3_xxs from './iq3-xxs';
 import * as iq4_nl from './iq4-nl';
+import * as iq4_xs from './iq4-xs';
 import * as mxfp4 from './mxfp4';
 import * as q1_0 from './q1-0';
 import * as q2_0 from './q2-0';
+import * as q2_k from './q2-k';
+import * as q3_k from './q3-k';
 import * as q4_0 from './q4-0';
 import * as q4_1 from './q4-1';
 import * as q4_k from './q4-k';
@@ -35,6 +57,8 @@ import * as q5_1 from './q5-1';
 import * as q5_k from './q5-k';
 import * as q6_k from './q6-k';
 import * as q8_0 from './q8-0';
+import * as tq1_0 from './tq1-0';
+import * as tq2_0 from './tq2-0';
 
 /** The form in which a product with weights of this type takes activations (simd/activations.ts). */
 export function activation_format(type: i32): i32 {
@@ -55,10 +79,23 @@ export function activation_format(type: i32): i32 {
     case Q1_0:
     case Q2_0:
       return FORMAT_Q8_0;
+    case Q2_K:
+    case Q3_K:
     case Q4_K:
     case Q5_K:
     case Q6_K:
+    case IQ2_XXS:
+    case IQ2_XS:
+    case IQ3_XXS:
+    case IQ1_S:
+    case IQ3_S:
+    case IQ2_S:
+    case IQ1_M:
+    case TQ1_0:
+    case TQ2_0:
       return FORMAT_Q8_K;
+    case IQ4_XS:
+      return FORMAT_Q8_K_WIDE;
     default:
       return unreachable();
   }
@@ -93,14 +130,38 @@ export function block_bytes(type: i32, width: i32): usize {
       return q5_1.BLOCK;
     case Q8_0:
       return q8_0.BLOCK;
+    case Q2_K:
+      return q2_k.BLOCK;
+    case Q3_K:
+      return q3_k.BLOCK;
     case Q4_K:
       return q4_k.BLOCK;
     case Q5_K:
       return q5_k.BLOCK;
     case Q6_K:
       return q6_k.BLOCK;
+    case IQ2_XXS:
+      return iq2_xxs.BLOCK;
+    case IQ2_XS:
+      return iq2_xs.BLOCK;
+    case IQ3_XXS:
+      return iq3_xxs.BLOCK;
+    case IQ1_S:
+      return iq1_s.BLOCK;
     case IQ4_NL:
       return iq4_nl.BLOCK;
+    case IQ3_S:
+      return iq3_s.BLOCK;
+    case IQ2_S:
+      return iq2_s.BLOCK;
+    case IQ4_XS:
+      return iq4_xs.BLOCK;
+    case IQ1_M:
+      return iq1_m.BLOCK;
+    case TQ1_0:
+      return tq1_0.BLOCK;
+    case TQ2_0:
+      return tq2_0.BLOCK;
     case MXFP4:
       return mxfp4.BLOCK;
     case Q1_0:
@@ -125,14 +186,38 @@ export function native_bytes(type: i32, width: i32): usize {
       return q5_1.NATIVE;
     case Q8_0:
       return q8_0.NATIVE;
+    case Q2_K:
+      return q2_k.NATIVE;
+    case Q3_K:
+      return q3_k.NATIVE;
     case Q4_K:
       return q4_k.NATIVE;
     case Q5_K:
       return q5_k.NATIVE;
     case Q6_K:
       return q6_k.NATIVE;
+    case IQ2_XXS:
+      return iq2_xxs.NATIVE;
+    case IQ2_XS:
+      return iq2_xs.NATIVE;
+    case IQ3_XXS:
+      return iq3_xxs.NATIVE;
+    case IQ1_S:
+      return iq1_s.NATIVE;
     case IQ4_NL:
       return iq4_nl.NATIVE;
+    case IQ3_S:
+      return iq3_s.NATIVE;
+    case IQ2_S:
+      return iq2_s.NATIVE;
+    case IQ4_XS:
+      return iq4_xs.NATIVE;
+    case IQ1_M:
+      return iq1_m.NATIVE;
+    case TQ1_0:
+      return tq1_0.NATIVE;
+    case TQ2_0:
+      return tq2_0.NATIVE;
     case MXFP4:
       return mxfp4.NATIVE;
     case Q1_0:

@@ -23,7 +23,8 @@ export interface GoldenModel {
 }
 
 /** Files of tensor types that have kernels: the suffix of a file says what it was quantised to. */
-const SUPPORTED = /-(f32|f16|bf16|q4_0|q4_1|q5_0|q5_1|q8_0|q4_k|q5_k|q4_k_m|q5_k_m|q6_k|iq4_nl|mxfp4_moe|q1_0|q2_0)$/;
+const SUPPORTED =
+  /-(f32|f16|bf16|q[458]_0|q[45]_1|q[2-6]_k|q[345]_k_m|iq1_[sm]|iq[23]_xxs|iq2_xs|iq[23]_s|iq4_(nl|xs)|tq[12]_0|mxfp4_moe|q[12]_0)$/;
 
 function repository(): string {
   let folder = dirname(fileURLToPath(import.meta.url));
