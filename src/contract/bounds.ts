@@ -16,7 +16,7 @@ export interface ContractHyperparameters {
   readonly rmsEps: number;
   readonly ropeFreqBase: number;
   /** Base of layers with a sliding window, where there are any. */
-  readonly ropeFreqBaseSliding?: number;
+  readonly ropeFreqBaseSliding?: number | undefined;
   readonly ropeDims: number;
   readonly ropeScaling: RopeScalingNumbers;
   /** Factor on q · k. */

@@ -17,8 +17,9 @@ import {
 } from './blocks.ts';
 import type { Hyperparameters } from './hyperparameters.ts';
 
-/** Every sixth layer sees all positions, unless the file says otherwise. */
+/** Every sixth layer sees all positions, and the others turn from this base, unless the file says otherwise. */
 const PATTERN = 6;
+const LOCAL_BASE = 1e4;
 
 /** The 27B model scales by its residual width a head, unlike the others. Source: config.py of google/gemma_pytorch. */
 const WIDE_BLOCK_COUNT = 62;
@@ -41,10 +42,17 @@ export const gemma3: Architecture = {
       const message = `${hp.sourceName}: gemma3.final_logit_softcapping is ${hp.finalLogitSoftcapping}, only 0 is supported`;
       throw new AprError('UNSUPPORTED', message);
     }
-    if (hp.blockCount !== WIDE_BLOCK_COUNT) return hp;
-    return { ...hp, attentionScale: 1 / Math.sqrt(hp.embeddingLength / hp.headCount) };
+    const defaults: Record<string, number> = { ...hp.defaults };
+    if (hp.slidingWindow > 0) {
+      if (hp.slidingWindowPattern === undefined)
+        defaults[`${hp.architecture}.attention.sliding_window_pattern`] = PATTERN;
+      if (hp.ropeFreqBaseSliding === undefined) defaults[`${hp.architecture}.rope.freq_base_swa`] = LOCAL_BASE;
+    }
+    const wide = hp.blockCount === WIDE_BLOCK_COUNT;
+    const attentionScale = wide ? 1 / Math.sqrt(hp.embeddingLength / hp.headCount) : hp.attentionScale;
+    return { ...hp, attentionScale, defaults };
   },
-  ropes: ({ ropeDims, ropeFreqBase, ropeFreqBaseSliding, ropeScaling }) => [
+  ropes: ({ ropeDims, ropeFreqBase, ropeFreqBaseSliding = LOCAL_BASE, ropeScaling }) => [
     ropeParameters('halves', ropeDims, ropeFreqBase, ropeScaling),
     ropeParameters('halves', ropeDims, ropeFreqBaseSliding, { type: 'none' }),
   ],

@@ -43,12 +43,12 @@ export interface Hyperparameters {
   readonly sharedExpertFeedForwardLength: number;
   /** Positions that a layer with a sliding window sees; 0 for none. Which layers have one, the architecture knows. */
   readonly slidingWindow: number;
-  /** Every so manieth layer has no sliding window, the others have one; undefined where the file does not say. */
+  /** The last of so many layers has no sliding window, the others have one; undefined where the file does not say. */
   readonly slidingWindowPattern: number | undefined;
   /** Bound of a soft cap on the logits; 0 for none. */
   readonly finalLogitSoftcapping: number;
-  /** RoPE base of the layers with a sliding window. */
-  readonly ropeFreqBaseSliding: number;
+  /** RoPE base of the layers with a sliding window; undefined where the file does not say. */
+  readonly ropeFreqBaseSliding: number | undefined;
   readonly vocabularySize: number;
   /** Metadata keys that the file lacks, with the value taken instead. */
   readonly defaults: Readonly<Record<string, number>>;
@@ -146,7 +146,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
     slidingWindowPattern: metadata.uint(key('attention.sliding_window_pattern')),
     finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')) ?? 0,
-    ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')) ?? 1e4,
+    ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')),
     vocabularySize,
     defaults,
   };

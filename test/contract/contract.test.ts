@@ -289,6 +289,8 @@ const BOUNDS: readonly (readonly [Partial<ContractHyperparameters>, key: string,
   [{ attentionScale: -1 }, 'llama.attention.scale', '-1'],
   [{ attentionScale: Number.POSITIVE_INFINITY }, 'llama.attention.scale', 'Infinity'],
   [{ ropeScaling: { type: 'linear', factor: -2 } }, 'llama.rope.scaling.factor', '-2'],
+  [{ ropeScaling: { type: 'none', attentionFactor: 0 } }, 'llama.rope.scaling.attn_factor', '0'],
+  [{ ropeFreqBaseSliding: 0 }, 'llama.rope.freq_base_swa', '0'],
   [
     { ropeScaling: { type: 'yarn', factor: 4, originalContextLength: 0 } },
     'llama.rope.scaling.original_context_length',

@@ -99,6 +99,17 @@ test('gemma3: a window that reaches over the whole cache is none, its layers kee
   assert.equal(layersOf({ 'attention.sliding_window': 16 }, 17)[0], [16, true]);
 });
 
+test('gemma3: what a file leaves out about its windows is told', () => {
+  const told = (more: Values): string[] => {
+    const { defaults } = read('gemma3', { ...GEMMA, ...more }).hp;
+    return Object.entries(defaults).map(([key, value]) => `${key} ${value}`);
+  };
+  const window = { 'attention.sliding_window': 16, 'attention.layer_norm_rms_epsilon': 1e-6 };
+  assert.equal(told(window), ['gemma3.attention.sliding_window_pattern 6', 'gemma3.rope.freq_base_swa 10000']);
+  assert.equal(told({ ...window, 'attention.sliding_window_pattern': 3, 'rope.freq_base_swa': 500 }), []);
+  assert.equal(told({ 'attention.layer_norm_rms_epsilon': 1e-6 }), []);
+});
+
 test('gemma3: 62 layers scale by the width of a head in the residual stream, others by the head itself', () => {
   const keys = { 'attention.key_length': 16, 'attention.value_length': 16 };
   assert.is(read('gemma3', keys).hp.attentionScale, 1 / 4);
