@@ -17,15 +17,19 @@ export interface PartitionOptions {
   readonly literal?: readonly { readonly start: number; readonly end: number }[];
 }
 
-interface Match extends Fragment {
-  readonly length: number;
+/** A token that may stand at `start`: the longest there that has not been ruled out. */
+interface Candidate {
+  readonly start: number;
+  /** Node of the trie at which it ends. */
+  readonly node: number;
 }
 
 /**
  * The special tokens of a vocabulary as a trie over their bytes.
  *
  * Where several match, the longest in the whole text goes first, as in llama.cpp, which searches the text for one
- * token after the other; here one pass finds all candidates.
+ * token after the other. Here each place has one candidate at a time, its longest; where that does not fit, the next
+ * shorter one waits for its turn. A hostile vocabulary can have thousands that match at every place.
  */
 export class SpecialTokens {
   readonly #vocabulary: Vocabulary;
@@ -47,6 +51,7 @@ export class SpecialTokens {
     }
     this.#trie = new Trie(bytes);
     for (const id of ids) this.#trie.add(tokens.bytes, tokens.starts[id]!, tokens.ends[id]!, id);
+    this.#trie.finish();
     this.#stripsRight = new Set(ids.filter(stripsRight));
   }
 
@@ -54,7 +59,7 @@ export class SpecialTokens {
   partition(bytes: Uint8Array, options: PartitionOptions): Fragment[] {
     const fragments: Fragment[] = [];
     let from = 0;
-    for (const { id, start, end } of this.#select(bytes, this.#candidates(bytes, options))) {
+    for (const { id, start, end } of this.#select(bytes, options)) {
       if (start > from) fragments.push({ id: -1, start: from, end: start });
       fragments.push({ id, start, end });
       from = end;
@@ -63,33 +68,53 @@ export class SpecialTokens {
     return fragments;
   }
 
-  #candidates(bytes: Uint8Array, { control, literal = [] }: PartitionOptions): Match[] {
+  #select(bytes: Uint8Array, { control, literal = [] }: PartitionOptions): Fragment[] {
     const { types } = this.#vocabulary;
-    const matches: Match[] = [];
+    const trie = this.#trie;
+    const byLength = new Map<number, Candidate[]>();
+    /** First byte from each candidate's start on that control tokens must not reach into. */
+    const limits = new Map<number, number>();
+    const propose = (start: number, from: number, limit: number): void => {
+      for (let node = from; node !== 0; node = trie.shorter(node)) {
+        const length = trie.lengthOf(node);
+        if (isControl(types[trie.idOf(node)]!) && (!control || start + length > limit)) continue;
+        const bucket = byLength.get(length);
+        if (bucket === undefined) byLength.set(length, [{ start, node }]);
+        else bucket.push({ start, node });
+        return;
+      }
+    };
     let range = 0;
     for (let start = 0; start < bytes.length; start++) {
       while (range < literal.length && literal[range]!.end <= start) range++;
+      const node = trie.longest(bytes, start);
+      if (node === 0) continue;
       const limit = range < literal.length ? literal[range]!.start : bytes.length;
-      this.#trie.matches(bytes, start, (id, end) => {
-        if (isControl(types[id]!) && (!control || end > limit)) return;
-        matches.push({ id, start, end, length: end - start });
-      });
+      limits.set(start, limit);
+      propose(start, node, limit);
     }
-    return matches;
-  }
+    if (byLength.size === 0) return [];
 
-  #select(bytes: Uint8Array, matches: Match[]): Fragment[] {
-    if (matches.length === 0) return matches;
-    matches.sort((a, b) => b.length - a.length || a.id - b.id || a.start - b.start);
     const taken = new Uint8Array(bytes.length);
     const chosen: Fragment[] = [];
-    for (const { id, start, end } of matches) {
-      // A chosen match is never shorter, so an overlap shows at one of the ends.
-      if (taken[start] || taken[end - 1]) continue;
-      let stop = end;
-      if (this.#stripsRight.has(id)) while (stop < bytes.length && !taken[stop] && isAsciiSpace(bytes[stop]!)) stop++;
-      taken.fill(1, start, stop);
-      chosen.push({ id, start, end: stop });
+    for (const length of trie.lengths) {
+      const bucket = byLength.get(length);
+      if (bucket === undefined) continue;
+      bucket.sort((a, b) => trie.idOf(a.node) - trie.idOf(b.node) || a.start - b.start);
+      for (const { start, node } of bucket) {
+        if (taken[start]) continue; // and none that is shorter fits either
+        const end = start + length;
+        // A chosen token is never shorter, so an overlap shows at one of the ends.
+        if (taken[end - 1]) {
+          propose(start, trie.shorter(node), limits.get(start)!);
+          continue;
+        }
+        const id = trie.idOf(node);
+        let stop = end;
+        if (this.#stripsRight.has(id)) while (stop < bytes.length && !taken[stop] && isAsciiSpace(bytes[stop]!)) stop++;
+        taken.fill(1, start, stop);
+        chosen.push({ id, start, end: stop });
+      }
     }
     return chosen.sort((a, b) => a.start - b.start);
   }
@@ -111,6 +136,12 @@ class Trie {
   readonly #children: Int32Array;
   /** Id of the token that ends at a node, -1 for none. */
   readonly #ids: Int32Array;
+  /** Bytes from the root to a node. */
+  readonly #lengths: Int32Array;
+  /** A node's parent; after {@link finish} its nearest ancestor at which a token ends, 0 for none. */
+  readonly #above: Int32Array;
+  /** Lengths of tokens, descending; after {@link finish}. */
+  lengths: readonly number[] = [];
   /** Nodes below the root by the first byte, 0 for none: most bytes of a text begin no special token. */
   readonly #roots = new Int32Array(256);
   #count = 1;
@@ -120,6 +151,8 @@ class Trie {
     this.#keys = new Float64Array(slots);
     this.#children = new Int32Array(slots);
     this.#ids = new Int32Array(bytes + 1).fill(-1);
+    this.#lengths = new Int32Array(bytes + 1);
+    this.#above = new Int32Array(bytes + 1);
   }
 
   add(bytes: Uint8Array, start: number, end: number, id: number): void {
@@ -128,27 +161,57 @@ class Trie {
     if (node === 0) {
       node = this.#count++;
       this.#roots[bytes[start]!] = node;
+      this.#lengths[node] = 1;
     }
     for (let at = start + 1; at < end; at++) {
       const key = node * 256 + bytes[at]! + 1;
       const slot = this.#slot(key);
       if (this.#keys[slot] === 0) {
         this.#keys[slot] = key;
-        this.#children[slot] = this.#count++;
+        const child = this.#count++;
+        this.#children[slot] = child;
+        this.#lengths[child] = at + 1 - start;
+        this.#above[child] = node;
       }
       node = this.#children[slot]!;
     }
     this.#ids[node] = id;
   }
 
-  /** Calls `found` for every token that begins at `start`, shortest first. */
-  matches(bytes: Uint8Array, start: number, found: (id: number, end: number) => void): void {
+  /** To be called when all tokens have been added. */
+  finish(): void {
+    const lengths = new Set<number>();
+    // A node's number is above its parent's.
+    for (let node = 1; node < this.#count; node++) {
+      if (this.#ids[node]! >= 0) lengths.add(this.#lengths[node]!);
+      const parent = this.#above[node]!;
+      if (parent !== 0 && this.#ids[parent]! < 0) this.#above[node] = this.#above[parent]!;
+    }
+    this.lengths = [...lengths].sort((a, b) => b - a);
+  }
+
+  /** Node of the longest token that begins at `start`, 0 for none. */
+  longest(bytes: Uint8Array, start: number): number {
+    let longest = 0;
     let node = this.#roots[bytes[start]!]!;
     for (let at = start + 1; node !== 0; at++) {
-      const id = this.#ids[node]!;
-      if (id >= 0) found(id, at);
+      if (this.#ids[node]! >= 0) longest = node;
       node = at < bytes.length ? this.#child(node, bytes[at]!) : 0;
     }
+    return longest;
+  }
+
+  /** Node of the next shorter token that begins as this node's one, 0 for none. */
+  shorter(node: number): number {
+    return this.#above[node]!;
+  }
+
+  idOf(node: number): number {
+    return this.#ids[node]!;
+  }
+
+  lengthOf(node: number): number {
+    return this.#lengths[node]!;
   }
 
   #child(node: number, byte: number): number {
