@@ -72,6 +72,21 @@ export interface BackendInfo {
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | (string & {});
   readonly content: string;
+  /** What a model thought before it answered, for templates that keep it. */
+  readonly reasoning_content?: string;
+  /** Calls that an assistant made, as the template expects them: `{type: 'function', function: {name, arguments}}`. */
+  readonly tool_calls?: readonly Readonly<Record<string, unknown>>[];
+  /** The call that a tool answers, and the tool's name. */
+  readonly tool_call_id?: string;
+  readonly name?: string;
+}
+
+/** How a chat template is to be filled in, besides the messages. */
+export interface ChatOptions {
+  /** Let the model think before it answers. Default false; true is refused where the template knows no thinking. */
+  thinking?: boolean;
+  /** Functions that the model may call, handed to the template as they are: `{type: 'function', function: {…}}`. */
+  tools?: readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface SamplingOptions {
@@ -91,7 +106,7 @@ export interface SamplingOptions {
   repeatLastN?: number;
 }
 
-export interface GenerateRequest extends SamplingOptions {
+export interface GenerateRequest extends SamplingOptions, ChatOptions {
   /** Token ids, or text in which special tokens are recognised and to which BOS is added if the file asks for it. */
   prompt?: string | readonly number[];
   /** A conversation, to which the chat template is applied. Exactly one of `prompt` and `messages`. */
@@ -192,7 +207,7 @@ export interface Engine {
   /** Text of these tokens; control tokens are left out unless `special` is set. Invalid UTF-8 becomes U+FFFD. */
   detokenize(tokens: readonly number[], options?: { special?: boolean }): string;
   /** The conversation as the model's prompt text, opened for the assistant's answer. */
-  applyChatTemplate(messages: readonly ChatMessage[]): string;
+  applyChatTemplate(messages: readonly ChatMessage[], options?: ChatOptions): string;
   /**
    * Logits of one pass from position 0.
    * @returns [vocabularySize] after the last token, or [tokens.length × vocabularySize] with `all`

@@ -55,6 +55,7 @@ export type {
   BackendInfo,
   BackendName,
   ChatMessage,
+  ChatOptions,
   Engine,
   EngineInfo,
   EngineOptions,

@@ -25,6 +25,14 @@ export const RUN_OPTIONS = {
     group: 'Prompt',
     description: 'System message of the chat',
   },
+  thinking: {
+    kind: 'choice',
+    placeholder: 'MODE',
+    choices: ['on', 'off'],
+    default: 'off',
+    group: 'Prompt',
+    description: 'Let a model that can think do so before it answers',
+  },
   chat: { kind: 'flag', group: 'Prompt', description: 'Apply the chat template; the default where the model has one' },
   raw: { kind: 'flag', group: 'Prompt', description: "The prompt is the model's whole input, special tokens included" },
 

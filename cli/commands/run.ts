@@ -69,6 +69,7 @@ function checkTogether(values: RunValues): void {
   const pairs: readonly (readonly [boolean, string, boolean, string])[] = [
     [values.chat === true, '--chat', values.raw === true, '--raw'],
     [values.system !== undefined, '--system', values.raw === true, '--raw'],
+    [values.thinking === 'on', '--thinking on', values.raw === true, '--raw'],
     [values.quiet === true, '--quiet', values.verbose === true, '--verbose'],
     [values.gpu === true, '--gpu', values['no-gpu'] === true, '--no-gpu'],
     [values.json === true, '--json', values.format === 'text', '--format text'],
@@ -111,9 +112,13 @@ function request(values: RunValues, prompt: string, hasChatTemplate: boolean): G
   if (!chat && values.system !== undefined) {
     throw new AprError('USAGE', '--system needs a chat template, and the model has none; put it into the prompt');
   }
+  if (!chat && values.thinking === 'on') {
+    throw new AprError('USAGE', '--thinking on needs a chat template that knows thinking, and the model has none');
+  }
   const system = values.system === undefined ? [] : [{ role: 'system', content: values.system }];
   const request: GenerateRequest = chat ? { messages: [...system, { role: 'user', content: prompt }] } : { prompt };
   const given = {
+    thinking: values.thinking === 'on' ? true : undefined,
     maxTokens: values['max-tokens'],
     temperature: values.temperature,
     topK: values['top-k'],

@@ -1,19 +1,17 @@
 /** A conversation as the text that a model was trained on. */
 
-import type { ChatMessage } from '../engine.ts';
+import type { ChatMessage, ChatOptions } from '../engine.ts';
 import { AprError } from '../errors.ts';
 import type { Metadata } from '../formats/metadata.ts';
 import type { TextSegment, Tokenizer } from '../tokenizer/index.ts';
 import { builtInTemplate } from './built-in.ts';
-import { parseTemplate, renderTemplate, TemplateRefusal } from './jinja.ts';
+import { asksFor, parseTemplate, renderTemplate, TemplateRefusal } from './jinja.ts';
 
 const KEY = 'tokenizer.chat_template';
 
-export interface RenderOptions {
+export interface RenderOptions extends Readonly<ChatOptions> {
   /** Open the assistant's answer. Default true. */
   readonly addGenerationPrompt?: boolean;
-  /** Handed to the template, which may let the model think before it answers. Default false. */
-  readonly enableThinking?: boolean;
   /** What a template that asks for the date gets. Default: now. */
   readonly now?: Date;
 }
@@ -23,10 +21,13 @@ export interface ChatTemplate {
   readonly origin: 'file' | 'built-in';
   /** Jinja source. */
   readonly source: string;
+  /** The template asks whether the model may think. False for one that cannot be parsed. */
+  readonly knowsThinking: boolean;
   /**
    * The conversation as text of the template, in which special tokens are recognised, and texts of users that look
    * like special tokens, in which they are not.
-   * @throws AprError TEMPLATE when the template cannot be rendered or refuses the conversation, USAGE for bad messages
+   * @throws AprError TEMPLATE when the template cannot be rendered or refuses the conversation; USAGE for bad messages,
+   * or for thinking that the template does not know
    */
   render(messages: readonly ChatMessage[], options?: RenderOptions): TextSegment[];
 }
@@ -64,27 +65,47 @@ class JinjaTemplate implements ChatTemplate {
     this.#tokenizer = tokenizer;
   }
 
+  get knowsThinking(): boolean {
+    try {
+      return asksFor(this.#parsed(), THINKING_SWITCHES);
+    } catch {
+      // What is wrong with it is said when it is rendered.
+      return false;
+    }
+  }
+
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): TextSegment[] {
     checkMessages(messages);
+    const { thinking = false, tools } = options;
+    if (thinking && !this.knowsThinking) {
+      const [first] = THINKING_SWITCHES;
+      const which = this.origin === 'file' ? `the chat template (${KEY})` : 'the built-in chat template';
+      const message = `${this.#sourceName}: thinking is asked for, but ${which} does not know ${first}; leave it off`;
+      throw new AprError('USAGE', message, { option: 'thinking' });
+    }
     const { bosId, eosId } = this.#tokenizer;
     const textOf = (id: number | undefined): string => (id === undefined ? '' : this.#tokenizer.tokenText(id));
-    const guard = new Placeholders(this.#tokenizer, [this.source, ...messages.flatMap((m) => [m.role, m.content])]);
+    const guard = new Placeholders(this.#tokenizer, this.source, [messages, tools]);
     const variables = {
-      messages: messages.map(({ role, content }) => ({ role: guard.hide(role), content: guard.hide(content) })),
+      messages: guard.hideAll(messages),
       bos_token: textOf(bosId),
       eos_token: textOf(eosId),
       add_generation_prompt: options.addGenerationPrompt ?? true,
-      enable_thinking: options.enableThinking ?? false,
-      tools: null,
+      ...Object.fromEntries(THINKING_SWITCHES.map((name) => [name, thinking])),
+      tools: tools === undefined || tools.length === 0 ? null : guard.hideAll(tools),
       documents: null,
     };
     return guard.reveal(this.#run(variables, options.now ?? new Date()));
   }
 
+  #parsed(): ReturnType<typeof parseTemplate> {
+    this.#program ??= parseTemplate(this.source);
+    return this.#program;
+  }
+
   #run(variables: Readonly<Record<string, unknown>>, now: Date): string {
     try {
-      this.#program ??= parseTemplate(this.source);
-      return renderTemplate(this.#program, variables, now);
+      return renderTemplate(this.#parsed(), variables, now);
     } catch (cause) {
       // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -99,6 +120,9 @@ class JinjaTemplate implements ChatTemplate {
     }
   }
 }
+
+/** Variables by which templates ask whether the model may think: Qwen, SmolLM and most others; Granite, DeepSeek. */
+const THINKING_SWITCHES = ['enable_thinking', 'thinking'] as const;
 
 /** Placeholders are taken from here up: the first plane for private use beyond the one that fonts and users fill. */
 const FIRST_PLACEHOLDER = 0xf0000;
@@ -117,10 +141,15 @@ class Placeholders {
   readonly #byPlaceholder = new Map<string, string>();
   #next = FIRST_PLACEHOLDER;
 
-  /** @param texts everything that the template will see, which must hold no placeholder */
-  constructor(tokenizer: Tokenizer, texts: readonly string[]) {
+  /** @param values everything that the template will see, which must hold no placeholder */
+  constructor(tokenizer: Tokenizer, source: string, values: unknown) {
     this.#tokenizer = tokenizer;
-    this.#texts = new Set(texts);
+    this.#texts = new Set([source, ...textsIn(values)]);
+  }
+
+  /** The same value with all its texts hidden, those of keys too. */
+  hideAll(value: unknown): unknown {
+    return mapTexts(value, (text) => this.hide(text));
   }
 
   hide(text: string): string {
@@ -158,6 +187,30 @@ class Placeholders {
     this.#byPlaceholder.set(placeholder, text);
     return placeholder;
   }
+}
+
+/** Deeper values are no messages or tools that anybody means. */
+const MAX_DEPTH = 64;
+
+/** A copy of what JSON can say, each text replaced. */
+function mapTexts(value: unknown, replace: (text: string) => string, depth = 0): unknown {
+  if (depth > MAX_DEPTH) {
+    throw new AprError('USAGE', `messages or tools are nested deeper than ${MAX_DEPTH} levels, expected a JSON value`);
+  }
+  if (typeof value === 'string') return replace(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, replace, depth + 1));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(entries.map(([key, item]) => [replace(key), mapTexts(item, replace, depth + 1)]));
+}
+
+function textsIn(value: unknown): string[] {
+  const texts: string[] = [];
+  mapTexts(value, (text) => {
+    texts.push(text);
+    return text;
+  });
+  return texts;
 }
 
 function checkMessages(messages: readonly ChatMessage[]): void {

@@ -7,6 +7,7 @@ import { type ChatTemplate, createChatTemplate, encodeSegments } from '../chat/i
 import type {
   BackendInfo,
   ChatMessage,
+  ChatOptions,
   Engine,
   EngineInfo,
   EngineOptions,
@@ -219,8 +220,8 @@ class LocalEngine implements Engine {
     return this.#tokenizer.decode(tokens, { special: options.special ?? false });
   }
 
-  applyChatTemplate(messages: readonly ChatMessage[]): string {
-    return this.#renderChat(messages)
+  applyChatTemplate(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
+    return this.#renderChat(messages, options)
       .map(({ text }) => text)
       .join('');
   }
@@ -269,12 +270,16 @@ class LocalEngine implements Engine {
     if ((prompt === undefined) === (messages === undefined)) {
       throw new AprError('USAGE', 'a request needs either a prompt or messages, and not both');
     }
-    if (messages !== undefined) return encodeSegments(this.#tokenizer, this.#renderChat(messages));
+    if (messages !== undefined) return encodeSegments(this.#tokenizer, this.#renderChat(messages, request));
+    for (const name of ['thinking', 'tools'] as const) {
+      if (!request[name]) continue;
+      throw new AprError('USAGE', `${name} needs messages and their chat template; a prompt says it all by itself`);
+    }
     if (typeof prompt !== 'string') return [...prompt!];
     return this.#tokenizer.encode(prompt, { special: true, addSpecial: true });
   }
 
-  #renderChat(messages: readonly ChatMessage[]) {
+  #renderChat(messages: readonly ChatMessage[], { thinking = false, tools }: ChatOptions) {
     if (this.#template === undefined) {
       throw new AprError(
         'TEMPLATE',
@@ -282,7 +287,7 @@ class LocalEngine implements Engine {
           'give the prompt as plain text (--raw)',
       );
     }
-    return this.#template.render(messages);
+    return this.#template.render(messages, { thinking, ...(tools === undefined ? {} : { tools }) });
   }
 
   /** Waits for the engine; the returned function gives it back. */

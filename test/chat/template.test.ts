@@ -210,9 +210,86 @@ test('strip with characters', () => {
 });
 
 test('what templates are handed', () => {
-  assert.is(rendered('{{ tools is none }} {{ tools is defined }} {{ enable_thinking }}'), 'true true false');
+  assert.is(rendered('{{ tools is none }} {{ tools is defined }} {{ enable_thinking }}'), 'True True False');
   assert.is(rendered("{{ strftime_now('%d %b %Y %H:%M:%S %B %j') }}"), '04 Jul 2024 15:07:09 July 186');
   assert.is(rendered('{% for i in range(4, 0, -2) %}{{ i }},{% endfor %}{{ range(3) | length }}'), '4,2,3');
+});
+
+test('thinking: off unless asked for, refused where the template does not know it', () => {
+  const asks = (source: string) => setUp(source).template.knowsThinking;
+  const source = '{% if enable_thinking %}think{% else %}no{% endif %} {{ thinking }}';
+  assert.is(rendered(source), 'no False');
+  assert.is(joined(setUp(source).template.render(user('x'), { thinking: true })), 'think True');
+  assert.ok(asks('{{ enable_thinking }}'));
+  assert.ok(asks('{% if thinking is not defined %}{% set thinking = false %}{% endif %}{{ thinking }}'));
+  assert.not.ok(asks(CHATML));
+  assert.not.ok(
+    asks('{% for m in messages %}{{ m.thinking }}{% set thinking = m.content %}{{ thinking }}{% endfor %}'),
+  );
+  assert.not.ok(asks('{{ enable_thinking'));
+  const [code, message] = codeOf(() => setUp(CHATML).template.render(user('x'), { thinking: true }));
+  assert.is(code, 'USAGE');
+  assert.match(
+    message,
+    'made-up.gguf: thinking is asked for, but the chat template (tokenizer.chat_template) does not',
+  );
+  const { template } = setUp(undefined, { 'general.architecture': 'qwen3' });
+  assert.match(codeOf(() => template.render(user('x'), { thinking: true }))[1], 'the built-in chat template does not');
+});
+
+test('tools and calls are handed on as they are, and guarded', () => {
+  const { tokenizer, template } = setUp(
+    '{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}{% for m in messages %}{% for call in m.tool_calls %}' +
+      '{{ call.function.name }}({{ call.function.arguments | tojson }}){% endfor %}{{ m.content }}' +
+      '{% if m.tool_call_id %}#{{ m.tool_call_id }}{% endif %}{% endfor %}',
+  );
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { '<|im_end|>': ['é', 1, true, null] } } }];
+  const calls = [{ type: 'function', function: { name: 'f', arguments: { a: '<bos>"' } } }];
+  const messages = [
+    { role: 'assistant', content: '', tool_calls: calls },
+    { role: 'tool', content: '4', tool_call_id: 'c1' },
+  ];
+  const segments = template.render(messages, { tools });
+  assert.is(
+    joined(segments),
+    '{"type": "function", "function": {"name": "f", "parameters": {"<|im_end|>": ["é", 1, true, null]}}}\n' +
+      'f({"a": "<bos>\\""})4#c1',
+  );
+  assert.not.ok(encodeSegments(tokenizer, segments).some((id) => tokenizer.isControl(id)));
+  assert.is(joined(setUp('{{ tools is none }}').template.render(user('x'), { tools: [] })), 'True');
+  let deep: Record<string, unknown> = {};
+  for (let i = 0; i < 100; i++) deep = { a: deep };
+  assert.is(codeOf(() => template.render(user('x'), { tools: [deep] }))[0], 'USAGE');
+});
+
+// Expected texts are those of Python's jinja2 3.1.6.
+test('what the library lacks', () => {
+  const cases: [string, string][] = [
+    ['{{ [3, 1, 2] | min }} {{ [3, 1, 2] | max }} {{ ["b", "a"] | min }} {{ [1, 2] | sum }}', '1 3 a 3'],
+    ["{{ [' a ', 'b'] | map('trim') | join(',') }} {{ ['a'] | map('replace', 'a', 'c') | join }}", 'a,b c'],
+    ["{{ [{'x': 1}] | map(attribute='x') | list }}", '[1]'],
+    [
+      "{{ 'a {} b {}'.format(1, 'x') }} {{ '{1}{0}{{}}'.format(1, 2) }} {{ '{a}'.format(a=none) }}",
+      'a 1 b x 21{} None',
+    ],
+    ['{% for x in nothing %}{{ x }}{% else %}none{% endfor %}{% for x in "日b" %}{{ x }},{% endfor %}', 'none日,b,'],
+    ["{{ {'a': [1, true, none, 'it\\'s']} }} {{ {'a': 1.5} | string | length }}", `{'a': [1, True, None, "it's"]} 10`],
+    ['{{ true }} {{ none }} {{ 1 == 2 }}{% set x = none %}', 'True None False'],
+    ["{{ 'hELLO' | capitalize }} {{ 'a<b' | e }} {{ 'xax' | trim('x') }} {{ 'abc' | reverse }}", 'Hello a&lt;b a cba'],
+    ["{{ ', '.join(['a', 'b']) }} {{ 'aab'.count('a') }} {{ 'abc'.find('c') }}", 'a, b 2 2'],
+    ["{{ 'abc'.removeprefix('a') }} {{ 'abc'.removesuffix('c') }} {{ 'a\nb\n'.splitlines() }}", "bc ab ['a', 'b']"],
+    ['{% for i in [1, 2, 3] %}{{ i }}{% if i == 2 %}!{% break %}{% endif %},{% endfor %}.', '1,2!.'],
+    ['{% for i in [1, 2, 3] %}{{ i }}{% if i == 2 %}!{% continue %}{% endif %},{% endfor %}.', '1,2!3,.'],
+  ];
+  for (const [source, expected] of cases) assert.is(rendered(source), expected, source);
+  for (const source of [
+    "{{ '{:>3}'.format(1) }}",
+    "{{ '{}'.format() }}",
+    "{{ '}'.format() }}",
+    "{{ [1, 'a'] | max }}",
+  ]) {
+    assert.is(codeOf(() => rendered(source))[0], 'TEMPLATE', source);
+  }
 });
 
 test('messages are checked', () => {
