@@ -38,7 +38,7 @@ const MAX_DEAD_ROWS = 0.25;
 /** Matrices with a row for each token. */
 const VOCABULARY_ROWS: ReadonlySet<string> = /* @__PURE__ */ new Set(['token_embd.weight', 'output.weight']);
 
-/** Adds up a tensor that comes in stretches of whole rows. */
+/** Adds up a tensor that comes in stretches. */
 export class QualityCounter {
   readonly #tensor: { readonly name: string; readonly type: string; readonly shape: readonly number[] };
   readonly #width: number;
@@ -52,6 +52,9 @@ export class QualityCounter {
   #sum = 0;
   #squares = 0;
   #deadRows = 0;
+  /** Values seen of the row that is being added, and zeros among them. */
+  #column = 0;
+  #rowZeros = 0;
 
   constructor(tensor: { readonly name: string; readonly type: string; readonly shape: readonly number[] }) {
     this.#tensor = tensor;
@@ -59,24 +62,24 @@ export class QualityCounter {
     this.#rowsAreTokens = VOCABULARY_ROWS.has(tensor.name);
   }
 
-  /** @param values whole rows */
   add(values: Float32Array): void {
     this.#count += values.length;
-    for (let row = 0; row < values.length; row += this.#width) {
-      let zeros = 0;
-      for (let i = row; i < row + this.#width; i++) {
-        const value = values[i]!;
-        if (value === 0) zeros++;
-        else if (Number.isNaN(value)) this.#nan++;
-        else if (!Number.isFinite(value)) this.#infinite++;
-        if (!Number.isFinite(value)) continue;
+    for (const value of values) {
+      if (value === 0) {
+        this.#zeros++;
+        this.#rowZeros++;
+      }
+      if (Number.isFinite(value)) {
         if (value < this.#min) this.#min = value;
         if (value > this.#max) this.#max = value;
         this.#sum += value;
         this.#squares += value * value;
-      }
-      this.#zeros += zeros;
-      if (zeros === this.#width) this.#deadRows++;
+      } else if (Number.isNaN(value)) this.#nan++;
+      else this.#infinite++;
+      if (++this.#column < this.#width) continue;
+      if (this.#rowZeros === this.#width) this.#deadRows++;
+      this.#column = 0;
+      this.#rowZeros = 0;
     }
   }
 

@@ -49,7 +49,7 @@ export interface Validation {
   readonly quality?: QualityReport;
 }
 
-/** Bytes of weights that are decoded at a time. */
+/** Bytes of weights that are decoded at a time, at most. */
 const STRETCH_BYTES = 1 << 20;
 
 /** @throws AprError NOT_FOUND, BAD_FORMAT, UNSUPPORTED, IO for a file that cannot be read; ABORTED */
@@ -162,25 +162,22 @@ async function readQuality(
   return { tensors, not_decoded: notDecoded };
 }
 
-/** Feeds the tensor to the counter, some rows at a time; returns the CRC-32 of its bytes. */
+/** Feeds the tensor to the counter, some blocks at a time; returns the CRC-32 of its bytes. */
 async function readTensor(
   { source }: ModelFile,
-  { type, shape, offset, byteLength }: TensorInfo,
+  { type, offset, byteLength }: TensorInfo,
   counter: QualityCounter | undefined,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  const width = shape[0] ?? 1;
-  const rowBytes = (width / type.blockSize) * type.blockBytes;
-  const rows = byteLength / rowBytes;
-  const rowsAtOnce = Math.max(1, Math.floor(STRETCH_BYTES / rowBytes));
+  // Whole blocks, and not whole rows: a damaged file may declare a single row of any length.
+  const stretch = Math.floor(STRETCH_BYTES / type.blockBytes) * type.blockBytes;
   let checksum = 0;
-  for (let row = 0; row < rows; row += rowsAtOnce) {
+  for (let at = 0; at < byteLength; at += stretch) {
     if (signal?.aborted) throw new AprError('ABORTED', 'the validation was aborted');
-    const count = Math.min(rowsAtOnce, rows - row);
-    const bytes = await source.read(offset + row * rowBytes, count * rowBytes);
+    const bytes = await source.read(offset + at, Math.min(stretch, byteLength - at));
     checksum = crc32(bytes, checksum);
     if (counter === undefined) continue;
-    const values = new Float32Array(count * width);
+    const values = new Float32Array((bytes.length / type.blockBytes) * type.blockSize);
     dequantize(type, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, values.length, values);
     counter.add(values);
   }

@@ -145,6 +145,8 @@ class Trie {
   /** Nodes below the root by the first byte, 0 for none: most bytes of a text begin no special token. */
   readonly #roots = new Int32Array(256);
   #count = 1;
+  // Drawn anew for each trie: a file cannot be made up to fill one stretch of the table.
+  readonly #seed = Math.floor(Math.random() * 2 ** 32);
 
   constructor(bytes: number) {
     const slots = slotCount(bytes);
@@ -222,7 +224,7 @@ class Trie {
 
   #slot(key: number): number {
     const mask = this.#keys.length - 1;
-    let slot = scramble(key | 0) & mask;
+    let slot = scramble(key ^ this.#seed) & mask;
     while (this.#keys[slot] !== 0 && this.#keys[slot] !== key) slot = (slot + 1) & mask;
     return slot;
   }

@@ -1,6 +1,6 @@
 /** The sound files that are damaged: small models of the repository, and two of them as .apr files. */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { writeApr } from '../../src/formats/apr/write.ts';
 import { memorySource } from '../../src/formats/memory-source.ts';
@@ -8,14 +8,10 @@ import { openModel } from '../../src/formats/open-model.ts';
 import { DEMO, FIXTURES } from '../repository.ts';
 import { createSeed, type Seed } from './mutate.ts';
 
-const SMALL = [
-  'tiny-qwen2-f16.gguf',
-  'tiny-llama-spm-f16.gguf',
-  'tiny-mixtral-q8_0.gguf',
-  'tiny-llama-yarn-f16.gguf',
-  'tiny-qwen3-q5_k.gguf',
-  'tiny-llama3-q4_k.gguf',
-] as const;
+/** Every architecture and tokenizer has one. */
+const SMALL = readdirSync(FIXTURES)
+  .filter((name) => /^tiny-.*\.gguf$/.test(name))
+  .sort();
 
 export async function loadSeeds(): Promise<Seed[]> {
   const seeds = [...SMALL.map((name) => join(FIXTURES, name)), DEMO].map((path) =>
