@@ -13,14 +13,24 @@ import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import { BYTE_MASK, dot_bytes, FOURTH, held, THIRD } from '../simd/octets';
 import { store_results, TILE_D, TILE_HALF, TILE_PAIRS } from '../simd/tile';
-import { book_value, code_of, first_of_3, held_book, second_of_3, store_run, THIRD_MASK, TWO_MASK } from './codes';
+import {
+  book_value,
+  code_of,
+  first_code_of_3,
+  held_book,
+  look_up,
+  second_code_of_3,
+  store_run,
+  THIRD_MASK,
+  TWO_MASK,
+} from './codes';
 import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';
 import { store_octet, store_scales, TILE_OCTET } from './k-tile';
 
 export const BLOCK: usize = 1824;
-const SCALES: usize = 0;
-const D: usize = 256;
-const RUNS: usize = 288;
+export const SCALES: usize = 0;
+export const D: usize = 256;
+export const RUNS: usize = 288;
 const RUN: usize = 192;
 /** Books have 64 = 2^SHIFT added to their values. */
 export const SHIFT: i32 = 6;
@@ -95,46 +105,10 @@ export function decode_3(
           const x1 = v128.load32_splat(quants, 4);
           const x2 = v128.load32_splat(quants, THIRD);
           const x3 = v128.load32_splat(quants, FOURTH);
-          a0 = dot_bytes(
-            a0,
-            first_of_3(p0, t0, two, four, book),
-            second_of_3(p0, t0, two, four, book),
-            mask,
-            x0,
-            x1,
-            x2,
-            x3,
-          );
-          a1 = dot_bytes(
-            a1,
-            first_of_3(p1, t1, two, four, book),
-            second_of_3(p1, t1, two, four, book),
-            mask,
-            x0,
-            x1,
-            x2,
-            x3,
-          );
-          a2 = dot_bytes(
-            a2,
-            first_of_3(p2, t2, two, four, book),
-            second_of_3(p2, t2, two, four, book),
-            mask,
-            x0,
-            x1,
-            x2,
-            x3,
-          );
-          a3 = dot_bytes(
-            a3,
-            first_of_3(p3, t3, two, four, book),
-            second_of_3(p3, t3, two, four, book),
-            mask,
-            x0,
-            x1,
-            x2,
-            x3,
-          );
+          a0 = dot_3(a0, p0, t0, two, four, book, mask, x0, x1, x2, x3);
+          a1 = dot_3(a1, p1, t1, two, four, book, mask, x0, x1, x2, x3);
+          a2 = dot_3(a2, p2, t2, two, four, book, mask, x0, x1, x2, x3);
+          a3 = dot_3(a3, p3, t3, two, four, book, mask, x0, x1, x2, x3);
           p0 = i16x8.shr_u(p0, 4);
           p1 = i16x8.shr_u(p1, 4);
           p2 = i16x8.shr_u(p2, 4);
@@ -161,6 +135,24 @@ export function decode_3(
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
+}
+
+function dot_3(
+  acc: v128,
+  plane: v128,
+  third: v128,
+  two: v128,
+  four: v128,
+  book: v128,
+  mask: v128,
+  x0: v128,
+  x1: v128,
+  x2: v128,
+  x3: v128,
+): v128 {
+  const a = look_up(book, first_code_of_3(plane, third, two, four));
+  const b = look_up(book, second_code_of_3(plane, third, two, four));
+  return dot_bytes(acc, a, b, mask, x0, x1, x2, x3);
 }
 
 /** Takes the books' offset away. `block` is shifted to the four rows, by 8 bytes a row vector. */
@@ -194,8 +186,8 @@ export function unpack_3(tile: usize, block: usize, codes: u64, factor: f32): vo
         const scale = both_lanes(scales);
         let plane = v128.load(at + (j << 6), 64);
         for (let octet = 0; octet < 2; octet++) {
-          const a = first_of_3(plane, third, two, four, book);
-          const b = second_of_3(plane, third, two, four, book);
+          const a = look_up(book, first_code_of_3(plane, third, two, four));
+          const b = look_up(book, second_code_of_3(plane, third, two, four));
           const place = tile + <usize>(run * 4 + j * 2 + octet) * TILE_OCTET + (v << 4);
           store_octet(place, a, b, mask, offset, scale);
           plane = i16x8.shr_u(plane, 4);

@@ -112,12 +112,12 @@ export const ONE_MASK: i32 = 0x01010101;
 export const TWO_MASK: i32 = 0x03030303;
 export const THIRD_MASK: i32 = 0x04040404;
 
-/** Values of the first half of an octet of three-bit codes (what low nibbles would be); planes begin at this octet. */
-export function first_of_3(plane: v128, third: v128, two: v128, four: v128, book: v128): v128 {
-  return look_up(book, v128.or(v128.and(plane, two), v128.and(i16x8.shl(third, 2), four)));
+/** The first half of an octet of three-bit codes (what low nibbles would be); the planes begin at this octet. */
+export function first_code_of_3(plane: v128, third: v128, two: v128, four: v128): v128 {
+  return v128.or(v128.and(plane, two), v128.and(i16x8.shl(third, 2), four));
 }
 
-/** … and of the second half. */
-export function second_of_3(plane: v128, third: v128, two: v128, four: v128, book: v128): v128 {
-  return look_up(book, v128.or(v128.and(i16x8.shr_u(plane, 2), two), v128.and(i16x8.shl(third, 1), four)));
+/** … and the second half. */
+export function second_code_of_3(plane: v128, third: v128, two: v128, four: v128): v128 {
+  return v128.or(v128.and(i16x8.shr_u(plane, 2), two), v128.and(i16x8.shl(third, 1), four));
 }

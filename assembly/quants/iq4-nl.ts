@@ -8,10 +8,20 @@
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
-import { BYTE_MASK, FOURTH, held, LOW_MASK, THIRD } from '../simd/octets';
+import { BYTE_MASK, held, LOW_MASK } from '../simd/octets';
 import { store_results, TILE_D, TILE_HALF } from '../simd/tile';
 import { code_of, store_halves } from './codes';
-import { dot_book, held_iq4, held_iq4_negative, held_iq4_tile, iq4_value, SHIFT, store_iq4 } from './iq4-book';
+import {
+  dot_iq4,
+  fourth,
+  held_iq4,
+  held_iq4_negative,
+  held_iq4_tile,
+  iq4_value,
+  SHIFT,
+  store_iq4,
+  third,
+} from './iq4-book';
 import { unpack_scales, WIDE_OCTET } from './k-tile';
 
 export const NATIVE: usize = 18;
@@ -60,33 +70,23 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let s1 = s0;
     let s2 = s0;
     let s3 = s0;
-    let n0 = i32x4.splat(0);
-    let n1 = n0;
-    let n2 = n0;
-    let n3 = n0;
     for (let octet = 0; octet < 4; octet++) {
       const x0 = v128.load32_splat(quants);
       const x1 = v128.load32_splat(quants, 4);
-      const x2 = v128.load32_splat(quants, THIRD);
-      const x3 = v128.load32_splat(quants, FOURTH);
-      s0 = dot_book(s0, v128.load(group), low, book, mask, x0, x1, x2, x3);
-      s1 = dot_book(s1, v128.load(group, 16), low, book, mask, x0, x1, x2, x3);
-      s2 = dot_book(s2, v128.load(group, 32), low, book, mask, x0, x1, x2, x3);
-      s3 = dot_book(s3, v128.load(group, 48), low, book, mask, x0, x1, x2, x3);
-      if (ASC_FEATURE_RELAXED_SIMD) {
-        n0 = dot_book(n0, v128.load(group), low, negative, mask, x0, x1, x2, x3);
-        n1 = dot_book(n1, v128.load(group, 16), low, negative, mask, x0, x1, x2, x3);
-        n2 = dot_book(n2, v128.load(group, 32), low, negative, mask, x0, x1, x2, x3);
-        n3 = dot_book(n3, v128.load(group, 48), low, negative, mask, x0, x1, x2, x3);
-      }
+      const x2 = third(quants, x0);
+      const x3 = fourth(quants, x1);
+      s0 = dot_iq4(s0, v128.load(group), low, book, negative, mask, x0, x1, x2, x3);
+      s1 = dot_iq4(s1, v128.load(group, 16), low, book, negative, mask, x0, x1, x2, x3);
+      s2 = dot_iq4(s2, v128.load(group, 32), low, book, negative, mask, x0, x1, x2, x3);
+      s3 = dot_iq4(s3, v128.load(group, 48), low, book, negative, mask, x0, x1, x2, x3);
       group += 64;
       quants += OCTET;
     }
     const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
-    y0 = add_scaled(y0, i32x4.sub(s0, n0), f32x4_load_f16(d, half), dx);
-    y1 = add_scaled(y1, i32x4.sub(s1, n1), f32x4_load_f16(d + 8, half), dx);
-    y2 = add_scaled(y2, i32x4.sub(s2, n2), f32x4_load_f16(d + 16, half), dx);
-    y3 = add_scaled(y3, i32x4.sub(s3, n3), f32x4_load_f16(d + 24, half), dx);
+    y0 = add_scaled(y0, s0, f32x4_load_f16(d, half), dx);
+    y1 = add_scaled(y1, s1, f32x4_load_f16(d + 8, half), dx);
+    y2 = add_scaled(y2, s2, f32x4_load_f16(d + 16, half), dx);
+    y3 = add_scaled(y3, s3, f32x4_load_f16(d + 24, half), dx);
     group = d + 32;
   }
   store_results(scratch, y0, y1, y2, y3);

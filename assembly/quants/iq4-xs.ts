@@ -9,11 +9,21 @@
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
-import { BYTE_MASK, FOURTH, held, LOW_MASK, THIRD } from '../simd/octets';
+import { BYTE_MASK, held, LOW_MASK } from '../simd/octets';
 import { store_results, TILE_HALF } from '../simd/tile';
 import { code_of, store_halves } from './codes';
 import { BLOCK, D, decode_4, RUN, RUNS, SCALES, store_d_4, store_scale_4, unpack_d } from './codes-4';
-import { dot_book, held_iq4, held_iq4_negative, held_iq4_tile, iq4_value, SHIFT, store_iq4 } from './iq4-book';
+import {
+  dot_iq4,
+  fourth,
+  held_iq4,
+  held_iq4_negative,
+  held_iq4_tile,
+  iq4_value,
+  SHIFT,
+  store_iq4,
+  third,
+} from './iq4-book';
 import { both_lanes, scale_place, scales_of } from './k-scales';
 import { WIDE_OCTET } from './k-tile';
 
@@ -58,7 +68,7 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
   else decode_4(scratch, group, x, step, width, held_iq4(scratch), SHIFT, 1);
 }
 
-/** Positive and negative values apart. */
+/** Positive and negative values apart, in the relaxed build. */
 function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   const half = scratch + TILE_HALF;
   const low = held(scratch, LOW_MASK);
@@ -82,34 +92,22 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
       let a1 = i32x4.splat(0);
       let a2 = i32x4.splat(0);
       let a3 = i32x4.splat(0);
-      let n0 = i32x4.splat(0);
-      let n1 = i32x4.splat(0);
-      let n2 = i32x4.splat(0);
-      let n3 = i32x4.splat(0);
       for (let octet = 0; octet < 4; octet++) {
         const x0 = v128.load32_splat(quants);
         const x1 = v128.load32_splat(quants, 4);
-        const x2 = v128.load32_splat(quants, THIRD);
-        const x3 = v128.load32_splat(quants, FOURTH);
-        const v0 = v128.load(w);
-        const v1 = v128.load(w, 16);
-        const v2 = v128.load(w, 32);
-        const v3 = v128.load(w, 48);
-        a0 = dot_book(a0, v0, low, book, mask, x0, x1, x2, x3);
-        a1 = dot_book(a1, v1, low, book, mask, x0, x1, x2, x3);
-        a2 = dot_book(a2, v2, low, book, mask, x0, x1, x2, x3);
-        a3 = dot_book(a3, v3, low, book, mask, x0, x1, x2, x3);
-        n0 = dot_book(n0, v0, low, negative, mask, x0, x1, x2, x3);
-        n1 = dot_book(n1, v1, low, negative, mask, x0, x1, x2, x3);
-        n2 = dot_book(n2, v2, low, negative, mask, x0, x1, x2, x3);
-        n3 = dot_book(n3, v3, low, negative, mask, x0, x1, x2, x3);
+        const x2 = third(quants, x0);
+        const x3 = fourth(quants, x1);
+        a0 = dot_iq4(a0, v128.load(w), low, book, negative, mask, x0, x1, x2, x3);
+        a1 = dot_iq4(a1, v128.load(w, 16), low, book, negative, mask, x0, x1, x2, x3);
+        a2 = dot_iq4(a2, v128.load(w, 32), low, book, negative, mask, x0, x1, x2, x3);
+        a3 = dot_iq4(a3, v128.load(w, 48), low, book, negative, mask, x0, x1, x2, x3);
         w += 64;
         quants += OCTET;
       }
-      s0 = i32x4.add(s0, i32x4.mul(i32x4.sub(a0, n0), scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(i32x4.sub(a1, n1), scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(i32x4.sub(a2, n2), scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(i32x4.sub(a3, n3), scales_of(scales + 24, j)));
+      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
     const d = group + D;

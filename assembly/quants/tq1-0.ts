@@ -39,11 +39,22 @@ function digit(native: usize, k: i32): i32 {
   return (((byte * power(n)) & 255) * 3) >> 8;
 }
 
-/** q of eight columns, one a byte. */
-function digits(native: usize, k: i32): u64 {
-  let codes: u64 = 0;
-  for (let i = 0; i < 8; i++) codes |= (<u64>digit(native, k + i)) << (<u64>(i << 3));
-  return codes;
+/** q of eight bytes, one a byte, for the digits that `powers` (3^n in i16 lanes) name. */
+function digits(bytes: u64, powers: v128): u64 {
+  const wide = i16x8.extend_low_i8x16_u(i64x2.splat(bytes));
+  const fraction = v128.and(i16x8.mul(wide, powers), i16x8.splat(255));
+  const q = i16x8.shr_u(i16x8.mul(fraction, i16x8.splat(3)), 8);
+  return <u64>i64x2.extract_lane(i8x16.narrow_i16x8_u(q, q), 0);
+}
+
+/** q of columns k … k + 7, k a multiple of 8. */
+function octet(native: usize, k: i32): u64 {
+  if (k < 160) return digits(load<u64>(native + (k & 31)), i16x8.splat(<i16>power(k >> 5)));
+  if (k < 240) return digits(load<u64>(native + (k & 15), 32), i16x8.splat(<i16>power((k - 160) >> 4)));
+  // Four columns of one digit, four of the next one.
+  const four: u64 = load<u32>(native, 48);
+  const powers = i16x8(1, 1, 1, 1, 3, 3, 3, 3);
+  return digits(four | (four << 32), i16x8.mul(powers, i16x8.splat(k == 240 ? 1 : 9)));
 }
 
 export function repack(block: usize, native: usize, row: i32): void {
@@ -53,10 +64,10 @@ export function repack(block: usize, native: usize, row: i32): void {
       block + RUNS + <usize>run * RUN,
       row,
       2,
-      digits(native, k),
-      digits(native, k + 8),
-      digits(native, k + 16),
-      digits(native, k + 24),
+      octet(native, k),
+      octet(native, k + 8),
+      octet(native, k + 16),
+      octet(native, k + 24),
     );
   }
   store_d(block, row, load<u16>(native, 52));
