@@ -18,6 +18,12 @@ const TRAINED = [0.9999, 0.99999] as const;
  */
 const RANDOM = [0.9995, 0.9999] as const;
 
+/**
+ * Random weights, and weights rounded to one or two bits with no search for good ones: a change of 10^-6 of the
+ * reference backend's own activations moves its logits as far, 0.9998 at 5 % of positions.
+ */
+const SENSITIVE = /^tiny-|-q[12]_0$/;
+
 async function logitsOf(engine: Engine, model: GoldenModel): Promise<Float32Array[]> {
   try {
     const rows: Float32Array[] = [];
@@ -44,7 +50,7 @@ function checkModel(model: GoldenModel): void {
     console.log(
       `# ${model.name}: cosine at 5 % ${fifth.toFixed(7)}, median ${median.toFixed(7)}, least ${Math.min(...cosines).toFixed(7)}`,
     );
-    const [leastFifth, leastMedian] = model.name.startsWith('tiny-') ? RANDOM : TRAINED;
+    const [leastFifth, leastMedian] = SENSITIVE.test(model.name) ? RANDOM : TRAINED;
     assert.ok(fifth >= leastFifth, `cosine at 5 % of positions is ${fifth}, expected at least ${leastFifth}`);
     assert.ok(median >= leastMedian, `median cosine is ${median}, expected at least ${leastMedian}`);
   });
