@@ -25,6 +25,8 @@ export interface EngineOptions {
   kernel?: 'simd' | 'relaxed';
   /** False runs in this thread on plain memory, as on platforms without SharedArrayBuffer. Default true. */
   shared?: boolean;
+  /** What results call the model. Default: the source as it was given. */
+  modelName?: string;
   onProgress?: (progress: LoadProgress) => void;
   /** Aborts loading. */
   signal?: AbortSignal;
@@ -32,7 +34,7 @@ export interface EngineOptions {
 
 /** What the file is and how the engine runs it. */
 export interface EngineInfo {
-  /** The source as it was given. */
+  /** `modelName`, or the source as it was given. */
   readonly model: string;
   /** `general.name`, or the file's base name. */
   readonly name: string;
@@ -70,7 +72,7 @@ export interface BackendInfo {
 }
 
 export interface ChatMessage {
-  readonly role: 'system' | 'user' | 'assistant' | (string & {});
+  readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
   readonly content: string;
   /** What a model thought before it answered, for templates that keep it. */
   readonly reasoning_content?: string;
@@ -141,9 +143,11 @@ export interface Timings {
   readonly prefill_ms: number;
   /** Prompt positions computed in `prefill_ms` (those that the cache already held are not counted) a second. */
   readonly prefill_tok_per_sec: number;
+  /** Decode passes, and the choice of tokens and their text, also of an end token. */
   readonly decode_ms: number;
   /** Decode passes a second; 0 when there was none. */
   readonly decode_tok_per_sec: number;
+  /** From the first pass to the end of the answer; time that the consumer takes for an event is in it, loading is not. */
   readonly total_ms: number;
 }
 
@@ -192,6 +196,11 @@ export interface TokenizeOptions {
 export interface ForwardOptions {
   /** Logits after every token, not only the last. Default false. */
   all?: boolean;
+  /**
+   * Called with the logits after each token, in order, in place of returning them: a view that is valid during the call
+   * only. The result is empty then.
+   */
+  onLogits?: (position: number, logits: Float32Array) => void;
   signal?: AbortSignal;
   observer?: PassObserver;
 }
@@ -210,7 +219,7 @@ export interface Engine {
   applyChatTemplate(messages: readonly ChatMessage[], options?: ChatOptions): string;
   /**
    * Logits of one pass from position 0.
-   * @returns [vocabularySize] after the last token, or [tokens.length × vocabularySize] with `all`
+   * @returns [vocabularySize] after the last token, or [tokens.length × vocabularySize] with `all`; see `onLogits`
    */
   forward(tokens: readonly number[], options?: ForwardOptions): Promise<Float32Array>;
   /** Releases threads and memory. Pending requests reject with DISPOSED. Idempotent. */

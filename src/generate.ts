@@ -63,7 +63,6 @@ export async function* generateTokens(
 
   const cachedTokens = reuseCache(context, prompt);
   const start = performance.now();
-  backend.begin();
   try {
     let logits = await prefill(context, prompt.slice(cachedTokens), cachedTokens, observer, signal);
     prefillMs = performance.now() - start;
@@ -72,6 +71,7 @@ export async function* generateTokens(
       const token = sampler.sample(logits);
       const ended = !(request.ignoreEos ?? false) && tokenizer.isEndOfGeneration(token);
       if (ended) {
+        decodeMs += performance.now() - stepStart;
         stopReason = 'eos';
         break;
       }
@@ -111,7 +111,7 @@ export async function* generateTokens(
     text += tail;
     if (held !== undefined) yield { ...held, text: held.text + tail };
   } finally {
-    await backend.end();
+    await backend.rest();
   }
 
   const rate = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0);

@@ -1,5 +1,6 @@
 /** From a parsed file to a checked model: architecture, hyperparameters, handles to its tensors, RoPE frequencies. */
 
+import { dequantize } from '../backends/reference/dequantize.ts';
 import { type ContractVocabulary, checkBounds, checkContract, type Finding, refuse } from '../contract/index.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile, TensorInfo } from '../formats/model-file.ts';
@@ -111,14 +112,11 @@ function chooseContextLength(trained: number, asked: number | undefined): number
   return asked === 0 ? trained : asked;
 }
 
-/** An f32 vector of the file. */
+/** A vector of the file, of a type that the contract lets vectors have, as f32. */
 async function readVector(file: ModelFile, name: string): Promise<Float32Array> {
   const info = file.tensors.get(name) as TensorInfo;
-  if (info.type.name !== 'F32') {
-    const message = `${file.source.name}: tensor ${name} is ${info.type.name}, expected F32`;
-    throw new AprError('UNSUPPORTED', message, { tensor: name, found: info.type.name });
-  }
   const bytes = await file.source.read(info.offset, info.byteLength);
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Float32Array.from({ length: info.byteLength / 4 }, (_, i) => view.getFloat32(i * 4, true));
+  const values = new Float32Array(info.byteLength / info.type.blockBytes);
+  dequantize(info.type, new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, values.length, values);
+  return values;
 }

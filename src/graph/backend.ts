@@ -27,15 +27,15 @@ export interface Backend {
   /** Rows of one pass at most when an observer looks on. */
   readonly observedRows: number;
   /**
-   * Opens for a series of passes: threads come out of their sleep and stay until `end`.
-   * Between `end` and `begin` an idle engine uses no CPU and does not keep the process alive.
+   * Says that no pass follows for now: an idle backend uses no CPU and does not keep the process alive. It comes to rest
+   * by itself a short while after the last pass.
    */
-  begin(): void;
-  end(): Promise<void>;
+  rest(): Promise<void>;
   /**
    * Runs one pass.
    * @returns logits [outputs × vocabulary], a view that the next pass overwrites
-   * @throws AprError INFERENCE when a worker failed, ABORTED by the signal; either leaves the rows' cache undefined
+   * @throws AprError INFERENCE when a computation failed, ABORTED by the signal, DISPOSED; the cache of the pass's rows
+   *   is undefined then
    */
   execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver, signal?: AbortSignal): Promise<Float32Array>;
   dispose(): Promise<void>;

@@ -135,34 +135,3 @@ export interface PassRecord {
   /** [outputs × vocabulary]. */
   readonly logits: Activation;
 }
-
-/** Activations that a command reads. */
-export function inputsOf(command: Command): Activation[] {
-  switch (command.op) {
-    case 'embed':
-      return [];
-    case 'selectRows':
-    case 'rmsNorm':
-    case 'mulMat':
-    case 'addBias':
-    case 'rope':
-    case 'scale':
-      return [command.x];
-    case 'mulMatId':
-    case 'combine':
-      return [command.x, command.routing];
-    case 'topK':
-      return [command.logits];
-    case 'add':
-      return [command.a, command.b];
-    case 'storeKv':
-      return [command.k, command.v];
-    case 'attention':
-      return [command.q];
-    case 'swiglu':
-    case 'geglu':
-      return [command.gate, command.up];
-    case 'sigmoidGate':
-      return [command.x, command.gate];
-  }
-}

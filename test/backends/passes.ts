@@ -59,6 +59,7 @@ export async function openPasses({
           blockCount: hp.blockCount,
           keyWidth: hp.headCountKv * hp.headDim,
           valueWidth: hp.headCountKv * hp.headDimV,
+          availableMemory: undefined,
         })
       : await createWasmBackend({
           file,
@@ -86,11 +87,10 @@ export async function openPasses({
         sequences: new Int32Array(tokens.length),
         outputRows: Int32Array.from(tokens, (_, row) => row),
       };
-      backend.begin();
       try {
         return (await backend.execute(record(tokens.length, tokens.length), inputs, observer)).slice();
       } finally {
-        await backend.end();
+        await backend.rest();
       }
     },
     dispose: () => backend.dispose(),

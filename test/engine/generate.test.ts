@@ -228,6 +228,20 @@ test('requests that cannot be served say why', async () => {
   await rejects(run({ prompt: new Array<number>(600).fill(5) }), 'CONTEXT_EXCEEDED', /600.*512/);
   await rejects(run({ ...chat('x'), topP: 5 }), 'USAGE', /topP|top-p/i);
   await rejects(engine.forward([]), 'USAGE', /at least one/);
+  await rejects(engine.forward('x' as unknown as number[]), 'USAGE', /tokens is "x"/);
+  for (const [change, message] of [
+    [{ maxTokens: -1 }, /maxTokens is -1/],
+    [{ maxTokens: 2.5 }, /maxTokens is 2.5/],
+    [{ maxTokens: Number.NaN }, /maxTokens is NaN/],
+    [{ stop: 'can' }, /stop is "can", expected an array/],
+    [{ stop: [''] }, /stop/],
+    [{ logprobs: -1 }, /logprobs is -1/],
+    [{ messages: 'x' }, /messages is "x"/],
+    [{ messages: [{ role: 'user' }] }, /messages\[0\]/],
+  ] as const) {
+    await rejects(run({ ...chat('x'), ...(change as object) }), 'USAGE', message);
+  }
+  await rejects(run(undefined as unknown as GenerateRequest), 'USAGE', /request is undefined/);
 });
 
 test('a context that is full ends the answer', async () => {

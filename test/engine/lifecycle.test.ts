@@ -39,16 +39,6 @@ test('dispose is idempotent; later requests say that the engine is gone', async 
   assert.is(await code(text(engine)), 'DISPOSED');
 });
 
-test('dispose during an answer rejects it', async () => {
-  const engine = await createEngine(DEMO, { threads: 2 });
-  const request = { ...QUESTION, ignoreEos: true, maxTokens: 400 };
-  const running = (async () => {
-    for await (const event of engine.generate(request))
-      if (event.event === 'token' && event.index === 2) void engine.dispose();
-  })();
-  assert.is(await code(running), 'DISPOSED');
-});
-
 test('plain memory, one thread in this process, gives the same answer', async () => {
   const engine = await createEngine(DEMO, { shared: false });
   assert.is(engine.info.backend.threads, 1);
@@ -72,19 +62,136 @@ test('a killed kernel thread rejects the answer and every later one; nothing han
   await engine.dispose();
 });
 
-test('a process that forgets to dispose still exits', () => {
+/** Runs a script that imports createEngine; it must end by itself. */
+function runScript(body: string): { stdout: string; stderr: string } {
   const script = `
     import { createEngine } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+    const request = ${JSON.stringify(QUESTION)};
     const engine = await createEngine(${JSON.stringify(DEMO)}, { threads: 2 });
-    for await (const event of engine.generate(${JSON.stringify(QUESTION)})) if (event.event === 'final') console.log(event.text);
-  `;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    ${body}`;
+  const { status, signal, error, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
-    timeout: 20_000,
+    timeout: 120_000,
   });
+  assert.is(error, undefined);
+  assert.is(signal, null);
+  assert.is(status, 0, stderr);
+  return { stdout, stderr };
+}
+
+test('a process that forgets to dispose still exits', () => {
+  const { stdout, stderr } = runScript(
+    "for await (const event of engine.generate(request)) if (event.event === 'final') console.log(event.text);",
+  );
   assert.is(stderr, '');
   assert.is(stdout, '2 + 2 = 4\n');
-  assert.is(status, 0);
+});
+
+test('a process that walks away from an answer half-way still exits', () => {
+  const { stdout } = runScript(
+    'const answer = engine.generate(request); globalThis.kept = answer; console.log((await answer.next()).value.text);',
+  );
+  assert.is(stdout, '2\n');
+});
+
+for (const options of [{ threads: 2 }, { shared: false }, { backend: 'reference' as const }]) {
+  const name = JSON.stringify(options);
+
+  test(`${name}: a request that waits behind another one can be aborted, and ends with dispose`, async () => {
+    const engine = await createEngine(DEMO, options);
+    const first = engine.generate(QUESTION)[Symbol.asyncIterator]();
+    await first.next();
+    const controller = new AbortController();
+    const aborted = code(engine.forward([1], { signal: controller.signal }));
+    const waiting = code(engine.forward([1]));
+    controller.abort();
+    assert.is(await aborted, 'ABORTED');
+    await engine.dispose();
+    assert.is(await waiting, 'DISPOSED');
+    assert.is(await code(first.next()), 'DISPOSED');
+  });
+
+  test(`${name}: a timer can abort the work, a prompt's and an answer's`, async () => {
+    const engine = await createEngine(DEMO, options);
+    try {
+      const prompt = Array.from({ length: 400 }, (_, i) => i % 256);
+      assert.is(await code(engine.forward(prompt, { signal: AbortSignal.timeout(1) })), 'ABORTED');
+      const request = { ...QUESTION, ignoreEos: true, maxTokens: 480, signal: AbortSignal.timeout(100) };
+      const answer = async (): Promise<void> => {
+        for await (const _ of engine.generate(request));
+      };
+      assert.is(await code(answer()), 'ABORTED');
+      assert.is(await text(engine), '2 + 2 = 4');
+    } finally {
+      await engine.dispose();
+    }
+  });
+
+  test(`${name}: dispose in the middle of an answer ends it`, async () => {
+    const engine = await createEngine(DEMO, options);
+    const answer = async (): Promise<void> => {
+      for await (const event of engine.generate({ ...QUESTION, ignoreEos: true, maxTokens: 400 })) {
+        if (event.event === 'token' && event.index === 2) void engine.dispose();
+      }
+    };
+    assert.is(await code(answer()), 'DISPOSED');
+    assert.is(await code(engine.forward([1])), 'DISPOSED');
+  });
+
+  test(`${name}: an aborted load reads nothing and says so`, async () => {
+    let loaded = 0;
+    const onProgress = ({ loadedBytes }: { loadedBytes: number }): void => {
+      loaded = loadedBytes;
+    };
+    assert.is(await code(createEngine(DEMO, { ...options, signal: AbortSignal.abort(), onProgress })), 'ABORTED');
+    assert.is(loaded, 0);
+  });
+
+  test(`${name}: memory is counted before it is allocated`, async () => {
+    const platform = { ...nodePlatform, availableMemory: () => 1_000_000 };
+    assert.is(await code(createLocalEngine(platform, DEMO, options)), 'OUT_OF_MEMORY');
+  });
+}
+
+test('what onProgress throws ends the load', async () => {
+  const onProgress = (): void => {
+    throw new Error('enough');
+  };
+  try {
+    await createEngine(DEMO, { threads: 2, onProgress });
+    assert.unreachable();
+  } catch (error) {
+    assert.is((error as Error).message, 'enough');
+  }
+});
+
+test('a session keeps the kernel instances of its threads, and a list of ids may change behind our back', async () => {
+  const engine = await createEngine(DEMO, { threads: 2 });
+  try {
+    const ids = Array.from({ length: 200 }, (_, i) => i);
+    const expected = await engine.forward([...ids]);
+    const running = engine.forward(ids);
+    ids.fill(1e9);
+    assert.equal(await running, expected);
+  } finally {
+    await engine.dispose();
+  }
+});
+
+test('a thread that dies while loading is a failed load', async () => {
+  const platform = {
+    ...nodePlatform,
+    createPool: (threads: number) => {
+      const pool = createKernelPool(threads);
+      const run: typeof pool.run = (tasks) => {
+        const runs = pool.run(tasks);
+        void pool.piscina.threads[0]!.terminate();
+        return runs;
+      };
+      return { ...pool, run };
+    },
+  };
+  assert.is(await code(createLocalEngine(platform, DEMO, { threads: 2 })), 'LOAD_FAILED');
 });
 
 test('loading can be aborted, and bad options are refused', async () => {
@@ -95,6 +202,9 @@ test('loading can be aborted, and bad options are refused', async () => {
   assert.is(await code(createEngine(DEMO, { threads: 1.5 })), 'USAGE');
   assert.is(await code(createEngine(DEMO, { contextLength: -1 })), 'USAGE');
   assert.is(await code(createEngine(DEMO, { backend: 'cuda' })), 'BACKEND_UNAVAILABLE');
+  assert.is(await code(createEngine(DEMO, { backend: 'banana' as 'cpu' })), 'USAGE');
+  assert.is(await code(createEngine(DEMO, { kernel: 'banana' as 'simd' })), 'USAGE');
+  assert.is(await code(createEngine(5 as unknown as string)), 'USAGE');
   assert.is(await code(createEngine('no-such-file.gguf')), 'NOT_FOUND');
 });
 

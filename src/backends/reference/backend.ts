@@ -7,9 +7,14 @@ import type { Backend, PassInputs } from '../../graph/backend.ts';
 import type { Activation, Command, PassRecord, Weight } from '../../graph/command.ts';
 import type { PassObserver } from '../../graph/observer.ts';
 import { ropeTable } from '../../graph/rope.ts';
+import { nextTurn } from '../../scheduling/turn.ts';
 import { floatToHalf, halfToFloat } from '../half.ts';
+import { allocationFailed, checkMemory } from '../memory.ts';
 import { dequantize } from './dequantize.ts';
 import { roundTrip } from './round-trip.ts';
+
+/** This thread computes at most about so long before it lets others have a turn. */
+const SLICE_MS = 30;
 
 interface LoadedTensor {
   readonly info: TensorInfo;
@@ -34,24 +39,34 @@ export interface ReferenceOptions {
   /** Told the bytes loaded so far. */
   readonly onLoaded?: (bytes: number) => void;
   readonly signal?: AbortSignal;
+  readonly availableMemory: number | undefined;
 }
 
 export async function createReferenceBackend(options: ReferenceOptions): Promise<Backend> {
+  const { file, contextLength, keyWidth, valueWidth, blockCount } = options;
+  const infos = [...options.tensors].map((name) => file.tensors.get(name) as TensorInfo);
+  const weightBytes = infos.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const kvCacheBytes = blockCount * contextLength * (keyWidth + valueWidth) * 4;
+  const totalBytes = weightBytes + kvCacheBytes;
+  checkMemory({ sourceName: file.source.name, totalBytes, kvCacheBytes, contextLength }, options.availableMemory);
   const loaded = new Map<string, LoadedTensor>();
   let loadedBytes = 0;
-  for (const name of options.tensors) {
-    options.signal?.throwIfAborted();
-    const info = options.file.tensors.get(name) as TensorInfo;
-    const bytes = await options.file.source.read(info.offset, info.byteLength);
-    loaded.set(name, { info, bytes: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
+  for (const info of infos) {
+    if (options.signal?.aborted) throw new AprError('ABORTED', `loading ${file.source.name} was aborted`);
+    const bytes = await file.source.read(info.offset, info.byteLength);
+    loaded.set(info.name, { info, bytes: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength) });
     loadedBytes += info.byteLength;
     options.onLoaded?.(loadedBytes);
   }
-  const { contextLength, keyWidth, valueWidth } = options;
-  const caches = Array.from({ length: options.blockCount }, () => ({
-    k: new Float32Array(contextLength * keyWidth),
-    v: new Float32Array(contextLength * valueWidth),
-  }));
+  let caches: LayerCache[];
+  try {
+    caches = Array.from({ length: blockCount }, () => ({
+      k: new Float32Array(contextLength * keyWidth),
+      v: new Float32Array(contextLength * valueWidth),
+    }));
+  } catch (cause) {
+    throw allocationFailed(kvCacheBytes, cause);
+  }
   return new ReferenceBackend(loaded, caches);
 }
 
@@ -63,29 +78,43 @@ class ReferenceBackend implements Backend {
   readonly maxRows = 64;
   readonly maxOutputs = 64;
   readonly observedRows = 64;
-  readonly #tensors: ReadonlyMap<string, LoadedTensor>;
-  readonly #caches: LayerCache[];
+  #tensors: ReadonlyMap<string, LoadedTensor>;
+  #caches: readonly LayerCache[];
+  #disposed = false;
 
-  constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: LayerCache[]) {
+  constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: readonly LayerCache[]) {
     this.#tensors = tensors;
     this.#caches = caches;
     this.kvCacheBytes = caches.reduce((sum, { k, v }) => sum + k.byteLength + v.byteLength, 0);
   }
 
-  begin(): void {}
-  async end(): Promise<void> {}
+  async rest(): Promise<void> {}
 
   async dispose(): Promise<void> {
-    this.#caches.length = 0;
+    this.#disposed = true;
+    this.#caches = [];
+    this.#tensors = new Map();
   }
 
-  async execute(record: PassRecord, inputs: PassInputs, observer?: PassObserver): Promise<Float32Array> {
+  async execute(
+    record: PassRecord,
+    inputs: PassInputs,
+    observer?: PassObserver,
+    signal?: AbortSignal,
+  ): Promise<Float32Array> {
     if (inputs.sequences.some((sequence) => sequence !== 0)) {
       throw new AprError('INFERENCE', 'the reference backend runs one sequence at a time');
     }
     const values = new Map<number, Float32Array>();
     const positions = Array.from(inputs.positions);
+    let turn = Number.NEGATIVE_INFINITY;
     for (const command of record.commands) {
+      if (performance.now() - turn > SLICE_MS) {
+        await nextTurn();
+        turn = performance.now();
+      }
+      if (this.#disposed) throw new AprError('DISPOSED', 'the engine was disposed');
+      if (signal?.aborted) throw new AprError('ABORTED', 'the generation was aborted');
       this.#run(command, inputs, values);
       if (observer === undefined || command.op === 'storeKv') continue;
       const { id, name, layer, width, rows } = command.dst;

@@ -6,12 +6,14 @@ import type { PassRecord, Weight } from '../../graph/command.ts';
 import type { RopeParameters } from '../../graph/rope.ts';
 import { align } from '../../scheduling/arena.ts';
 import type { KernelPool } from '../../scheduling/kernel-pool.ts';
+import { allocationFailed, checkMemory } from '../memory.ts';
 import { WasmBackend } from './backend.ts';
 import { arenaBytes } from './compile.ts';
 import type { KernelExports } from './kernels.ts';
 import { type Layout, PAGE_BYTES, planLayout } from './layout.ts';
+import { loadWeights } from './load-weights.ts';
 import { planJobs, stagingBytes } from './loader.ts';
-import { type Buffer, lower, type Placement } from './lower.ts';
+import { type Buffer, FEW_ROWS, lower, type Placement } from './lower.ts';
 import { instantiate, type KernelTask } from './tasks.ts';
 
 export interface WasmBackendOptions {
@@ -123,16 +125,29 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     layout = planLayout({ ...layoutInput, arenaBytes: align(staging * workers) });
   }
   const kvCacheBytes = (keys + values) * blockCount;
-  checkMemory(options, layout, kvCacheBytes);
+  const sourceName = file.source.name;
+  checkMemory({ sourceName, totalBytes: layout.totalBytes, kvCacheBytes, contextLength }, options.availableMemory);
+  throwIfAborted(options);
 
   const banks = await instantiate(
     module,
     layout.bankBytes.map((bytes) => allocate(bytes / PAGE_BYTES, options.shared)),
   );
+  const setups = Array.from({ length: workers }, (_, worker) => ({
+    module,
+    memories: banks.map(({ memory }) => memory),
+    layout: {
+      programPointer: layout.programPointer,
+      countersPointer: layout.countersPointer,
+      scratchPointers: banks.map(() => layout.scratchPointer),
+      scratchBytes,
+    },
+    worker,
+    workers,
+  }));
   const pool = options.shared ? options.createPool(workers) : undefined;
   const backend = new WasmBackend({
     kernel: options.kernel,
-    module,
     banks,
     layout,
     placement: placementOf(layout, options, probe, workers, { keys, values }),
@@ -141,14 +156,17 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     maxOutputs,
     kvCacheBytes,
     observedRows: Math.max(1, Math.min(maxRows, Math.floor(layout.arenaBytes / sized.observedRowBytes))),
-    scratchBytes,
-    threads: workers,
-    ...(pool === undefined ? {} : { pool }),
+    pool,
+    setups,
   });
   try {
-    await backend.load({
+    await loadWeights({
+      banks,
+      pool,
+      setups,
       jobs: planJobs(layout, probe),
       source: file.source,
+      stagingPointer: layout.arenaPointer,
       stagingBytes: staging,
       ...(options.onLoaded === undefined ? {} : { onLoaded: options.onLoaded }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
@@ -158,6 +176,10 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     throw error;
   }
   return backend;
+}
+
+function throwIfAborted({ signal, file }: WasmBackendOptions): void {
+  if (signal?.aborted) throw new AprError('ABORTED', `loading ${file.source.name} was aborted`);
 }
 
 /** Block of a tensor by its name; undefined outside the blocks. */
@@ -186,7 +208,7 @@ function measure(
   };
   const shapes = [
     [1, 1],
-    [Math.min(4, maxRows), 1],
+    [Math.min(FEW_ROWS, maxRows), 1],
     [maxRows, 1],
     [maxOutputs, maxOutputs],
   ] as const;
@@ -237,26 +259,10 @@ function placementOf(
   };
 }
 
-function checkMemory(options: WasmBackendOptions, layout: Layout, cacheBytes: number): void {
-  const { availableMemory, file } = options;
-  if (availableMemory === undefined || layout.totalBytes <= availableMemory) return;
-  throw new AprError(
-    'OUT_OF_MEMORY',
-    `${file.source.name}: needs ${gib(layout.totalBytes)} of memory (of that ${gib(cacheBytes)} KV cache for ` +
-      `${options.contextLength} positions), ${gib(availableMemory)} are available; a smaller context length (-c) needs less`,
-    { needed: layout.totalBytes, available: availableMemory },
-  );
-}
-
-function gib(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
-}
-
 function allocate(pages: number, shared: boolean): WebAssembly.Memory {
   try {
     return new WebAssembly.Memory({ initial: pages, maximum: pages, shared });
   } catch (cause) {
-    const message = `cannot allocate ${gib(pages * PAGE_BYTES)} of memory for weights and KV cache: the system refused`;
-    throw new AprError('OUT_OF_MEMORY', message, { needed: pages * PAGE_BYTES }, { cause });
+    throw allocationFailed(pages * PAGE_BYTES, cause);
   }
 }

@@ -1,6 +1,6 @@
 /** Runs a program: what every kernel worker does for every pass. Knows no platform. */
 
-import { BARRIER_SPIN, CONTROL } from '../../scheduling/control.ts';
+import { BARRIER_SPIN, CONTROL, controlOf } from '../../scheduling/control.ts';
 import { KERNELS, type KernelExports, TRANSFER, type WorkKernel } from './kernels.ts';
 import { CALL, CALL_WORDS } from './program.ts';
 
@@ -19,8 +19,12 @@ const SHARES = 3;
 
 export interface Interpreter {
   readonly control: Int32Array;
-  /** Runs the program that lies in bank 0; false when it was aborted. */
+  /** Runs the program that lies in bank 0, together with the other workers; false when it was aborted. */
   run(): boolean;
+  /** For a worker alone: goes on with the program for about so long; true when it is done. */
+  runFor(milliseconds: number): boolean;
+  /** For a worker alone: the next {@link runFor} begins at the program's start. */
+  restart(): void;
 }
 
 export function createInterpreter(
@@ -30,7 +34,7 @@ export function createInterpreter(
   workers: number,
 ): Interpreter {
   const first = banks[0]!;
-  const control = new Int32Array(first.memory.buffer, 0, 256);
+  const control = controlOf(first.memory);
   const words = new Int32Array(
     first.memory.buffer,
     layout.programPointer,
@@ -77,6 +81,9 @@ export function createInterpreter(
     );
   }
 
+  /** Where a worker alone goes on. */
+  let next = 0;
+
   return {
     control,
     run(): boolean {
@@ -101,6 +108,19 @@ export function createInterpreter(
         }
       }
       return true;
+    },
+    runFor(milliseconds): boolean {
+      const end = performance.now() + milliseconds;
+      const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
+      while (next < length) {
+        call(next, 0, words[next + CALL.ITEMS]!);
+        next += CALL_WORDS;
+        if (performance.now() > end) break;
+      }
+      return next >= length;
+    },
+    restart(): void {
+      next = 0;
     },
   };
 }

@@ -3,7 +3,7 @@
  * counter, read native blocks into a staging area and write the interleaved groups to their final place.
  */
 
-import { CONTROL } from '../../scheduling/control.ts';
+import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import { gridEntries, MAX_GRID_BYTES } from '../grids.ts';
 import { bfloatToFloat, halfToFloat } from '../half.ts';
 import type { KernelExports } from './kernels.ts';
@@ -89,7 +89,7 @@ export async function runJobs(
   readInto: ReadInto,
   aborted: () => boolean,
 ): Promise<void> {
-  const control = new Int32Array(banks[0]!.memory.buffer, 0, 256);
+  const control = controlOf(banks[0]!.memory);
   for (;;) {
     const job = jobs[Atomics.add(control, CONTROL.NEXT_JOB, 1)];
     if (job === undefined || aborted()) return;

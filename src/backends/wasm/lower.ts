@@ -43,7 +43,7 @@ export interface Placement {
 }
 
 /** With this many rows or fewer, attention is split by positions too. */
-const FEW_ROWS = 4;
+export const FEW_ROWS = 4;
 const SEGMENT = 1024;
 const SWIGLU_SEGMENT = 256;
 const QUANTIZE_SEGMENT = 256;

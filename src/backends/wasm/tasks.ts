@@ -1,7 +1,7 @@
 /** What the host asks of a kernel worker. Plain data: tasks cross threads. */
 
 import type { SourceLocator } from '../../formats/byte-source.ts';
-import { CONTROL } from '../../scheduling/control.ts';
+import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import { createInterpreter, type InterpreterLayout } from './interpreter.ts';
 import type { KernelExports } from './kernels.ts';
 import { type LoadJob, type ReadInto, runJobs } from './loader.ts';
@@ -54,10 +54,13 @@ export async function instantiate(
 
 /** Does a load task. `readInto` reads its source; stops early when the host raised the abort word. */
 export async function load(task: LoadTask, banks: readonly Bank[], readInto: ReadInto): Promise<void> {
-  const control = new Int32Array(banks[0]!.memory.buffer, 0, 256);
+  const control = controlOf(banks[0]!.memory);
   const aborted = (): boolean => Atomics.load(control, CONTROL.ABORT) !== 0;
   await runJobs(task.jobs, banks, task.stagingPointer, readInto, aborted);
 }
+
+/** Longest sleep of a worker between two looks at whether a pass has come. */
+const SLEEP_MS = 100;
 
 /** Does a session task: sleeps until a pass comes, runs it with the others, says so, until the session ends. */
 export function serve(task: SessionTask, banks: readonly Bank[]): void {
@@ -66,7 +69,8 @@ export function serve(task: SessionTask, banks: readonly Bank[]): void {
   const { control } = interpreter;
   let seen = task.sequence;
   for (;;) {
-    while (Atomics.load(control, CONTROL.SEQUENCE) === seen) Atomics.wait(control, CONTROL.SEQUENCE, seen);
+    // With a bound on the sleep: should a notification get lost, a look at the word makes up for it.
+    while (Atomics.load(control, CONTROL.SEQUENCE) === seen) Atomics.wait(control, CONTROL.SEQUENCE, seen, SLEEP_MS);
     seen = Atomics.load(control, CONTROL.SEQUENCE);
     if (Atomics.load(control, CONTROL.STATE) !== 0) return;
     interpreter.run();

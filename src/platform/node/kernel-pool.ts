@@ -27,7 +27,9 @@ export function createKernelPool(threads: number): KernelPool<KernelTask> & { re
         } catch (cause) {
           if (disposed) throw new AprError('DISPOSED', 'the engine was disposed', {}, { cause });
           const reason = cause instanceof Error ? cause.message : String(cause);
-          throw new AprError('INFERENCE', `a kernel thread died (${reason}); create a new engine`, {}, { cause });
+          const [code, when] =
+            task.kind === 'load' ? (['LOAD_FAILED', ' while loading'] as const) : (['INFERENCE', ''] as const);
+          throw new AprError(code, `a kernel thread died${when} (${reason}); create a new engine`, {}, { cause });
         }
         if (error != null) throw AprError.from(error);
       }),

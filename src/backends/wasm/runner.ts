@@ -1,0 +1,166 @@
+/** Who runs the program that lies in bank 0: worker threads, or this thread. */
+
+import { AprError } from '../../errors.ts';
+import { BARRIER_WORDS, CONTROL } from '../../scheduling/control.ts';
+import type { KernelPool } from '../../scheduling/kernel-pool.ts';
+import { nextTurn } from '../../scheduling/turn.ts';
+import type { Interpreter } from './interpreter.ts';
+import type { KernelExports } from './kernels.ts';
+import type { KernelTask, SessionTask } from './tasks.ts';
+
+export interface Runner {
+  /** @throws AprError INFERENCE, ABORTED by the signal, DISPOSED */
+  run(signal: AbortSignal | undefined): Promise<void>;
+  /** No pass follows for now. */
+  rest(): Promise<void>;
+  /** Ends a pass that is running, and every later one, with this error. */
+  fail(error: AprError): void;
+}
+
+/** This thread computes at most so long before it lets others have a turn. */
+const SLICE_MS = 30;
+/** A session without a pass ends after this time: a consumer that walked away must not keep the process alive. */
+const IDLE_MS = 50;
+/** How often the host looks by itself whether a pass has finished, should a notification get lost. */
+const PULSE_MS = 100;
+
+export class LocalRunner implements Runner {
+  readonly #interpreter: Interpreter;
+  #failure: AprError | undefined;
+
+  constructor(interpreter: Interpreter) {
+    this.#interpreter = interpreter;
+  }
+
+  async run(signal: AbortSignal | undefined): Promise<void> {
+    this.#interpreter.restart();
+    try {
+      do {
+        await nextTurn();
+        if (this.#failure !== undefined) throw this.#failure;
+        if (signal?.aborted) throw new AprError('ABORTED', 'the generation was aborted');
+      } while (!this.#interpreter.runFor(SLICE_MS));
+    } catch (error) {
+      if (error instanceof AprError) throw error;
+      // A kernel trapped: what it has left behind cannot be trusted.
+      this.#failure = AprError.from(error);
+      throw this.#failure;
+    }
+  }
+
+  async rest(): Promise<void> {}
+
+  fail(error: AprError): void {
+    this.#failure ??= error;
+  }
+}
+
+interface Session {
+  /** Settles when every thread has left the session. */
+  readonly ended: Promise<unknown>;
+  /** Rejects when a thread failed. */
+  readonly failure: Promise<never>;
+}
+
+/** A session opens with a pass: one task on each thread, which runs passes until the session ends. */
+export class WorkerRunner implements Runner {
+  readonly #pool: KernelPool<KernelTask>;
+  readonly #control: Int32Array;
+  readonly #exports: KernelExports;
+  readonly #tasks: (sequence: number) => SessionTask[];
+  #session: Session | undefined;
+  #idle: ReturnType<typeof setTimeout> | undefined;
+  #failure: AprError | undefined;
+
+  constructor(
+    pool: KernelPool<KernelTask>,
+    control: Int32Array,
+    exports: KernelExports,
+    tasks: (sequence: number) => SessionTask[],
+  ) {
+    this.#pool = pool;
+    this.#control = control;
+    this.#exports = exports;
+    this.#tasks = tasks;
+  }
+
+  async run(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure;
+    clearTimeout(this.#idle);
+    const session = await this.#open();
+    if (this.#failure !== undefined) throw this.#failure;
+    const control = this.#control;
+    Atomics.store(control, CONTROL.DONE, 0);
+    const sequence = (Atomics.add(control, CONTROL.SEQUENCE, 1) + 1) | 0;
+    Atomics.notify(control, CONTROL.SEQUENCE);
+    const stop = (): void => this.#exports.barrier_abort(CONTROL.BARRIER * 4, 1);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener('abort', stop, { once: true });
+    let pulse: ReturnType<typeof setInterval> | undefined;
+    try {
+      for (;;) {
+        const finished = Atomics.load(control, CONTROL.FINISHED);
+        if (finished === sequence) break;
+        const wait = Atomics.waitAsync(control, CONTROL.FINISHED, finished);
+        if (!wait.async) continue;
+        const beat = new Promise<void>((resolve) => {
+          clearInterval(pulse);
+          pulse = setInterval(resolve, PULSE_MS);
+        });
+        await Promise.race([wait.value, session.failure, beat]);
+      }
+    } finally {
+      clearInterval(pulse);
+      signal?.removeEventListener('abort', stop);
+    }
+    if (this.#failure !== undefined) throw this.#failure;
+    if (signal?.aborted) {
+      // Every worker has left the pass: the barrier may be made new.
+      control.fill(0, CONTROL.BARRIER, CONTROL.BARRIER + BARRIER_WORDS);
+      throw new AprError('ABORTED', 'the generation was aborted');
+    }
+    this.#idle = setTimeout(() => void this.rest(), IDLE_MS);
+    (this.#idle as { unref?: () => void }).unref?.();
+  }
+
+  async rest(): Promise<void> {
+    clearTimeout(this.#idle);
+    const session = this.#session;
+    if (session === undefined) return;
+    this.#signalEnd();
+    await session.ended;
+    if (this.#session === session) this.#session = undefined;
+  }
+
+  fail(error: AprError): void {
+    this.#failure ??= error;
+    clearTimeout(this.#idle);
+    // Release the workers that wait for one another.
+    this.#exports.barrier_abort(CONTROL.BARRIER * 4, 1);
+    this.#signalEnd();
+  }
+
+  /** The open session; one that is just ending is waited for, since its workers still look at the control words. */
+  async #open(): Promise<Session> {
+    if (this.#session !== undefined && Atomics.load(this.#control, CONTROL.STATE) === 0) return this.#session;
+    await this.#session?.ended;
+    Atomics.store(this.#control, CONTROL.STATE, 0);
+    const runs = this.#pool.run(this.#tasks(Atomics.load(this.#control, CONTROL.SEQUENCE)));
+    const failure = Promise.all(runs).then(
+      () => new Promise<never>(() => {}),
+      (reason: unknown) => {
+        this.fail(AprError.from(reason));
+        throw this.#failure;
+      },
+    );
+    failure.catch(() => {}); // the pass that is running, or the next one, reports it
+    this.#session = { ended: Promise.allSettled(runs), failure };
+    return this.#session;
+  }
+
+  #signalEnd(): void {
+    Atomics.store(this.#control, CONTROL.STATE, 1);
+    Atomics.add(this.#control, CONTROL.SEQUENCE, 1);
+    Atomics.notify(this.#control, CONTROL.SEQUENCE);
+  }
+}

@@ -1,0 +1,195 @@
+/** A running model in this process. */
+
+import { type ChatTemplate, encodeSegments } from '../chat/index.ts';
+import type {
+  BackendInfo,
+  ChatMessage,
+  ChatOptions,
+  Engine,
+  EngineInfo,
+  EngineOptions,
+  ForwardOptions,
+  GenerateEvent,
+  GenerateRequest,
+  TokenizeOptions,
+} from '../engine.ts';
+import { AprError } from '../errors.ts';
+import type { ModelFile } from '../formats/model-file.ts';
+import { type GenerationContext, generateTokens, pass, prefill } from '../generate.ts';
+import { validateSampling } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
+import type { PreparedModel } from './model.ts';
+import { RequestQueue } from './request-queue.ts';
+import { validateMessages, validateRequest, validateTokens } from './validate-request.ts';
+
+export class LocalEngine implements Engine {
+  readonly info: EngineInfo;
+  readonly #context: GenerationContext;
+  readonly #tokenizer: Tokenizer;
+  readonly #template: ChatTemplate | undefined;
+  readonly #queue = new RequestQueue();
+  #disposed: Promise<void> | undefined;
+
+  constructor(
+    file: ModelFile,
+    prepared: PreparedModel,
+    context: Pick<GenerationContext, 'backend' | 'tokenizer' | 'contextLength' | 'record'>,
+    template: ChatTemplate | undefined,
+    options: EngineOptions,
+    loadMs: number,
+  ) {
+    const { backend, tokenizer } = context;
+    const { hyperparameters } = prepared.model;
+    this.#tokenizer = tokenizer;
+    this.#template = template;
+    const backendInfo: BackendInfo = {
+      requested: options.backend ?? 'auto',
+      ran: backend.name,
+      threads: backend.threads,
+      kernel: backend.kernel,
+    };
+    this.info = describe(file, prepared, {
+      contextLength: context.contextLength,
+      hasChatTemplate: template !== undefined,
+      model: options.modelName ?? file.source.name,
+      kvCacheBytes: backend.kvCacheBytes,
+      loadMs,
+      backend: backendInfo,
+    });
+    this.#context = {
+      ...context,
+      modelName: this.info.model,
+      backendInfo,
+      vocabularySize: hyperparameters.vocabularySize,
+      loadMs,
+      cached: [],
+    };
+  }
+
+  async *generate(request: GenerateRequest): AsyncGenerator<GenerateEvent, void, undefined> {
+    validateRequest(request);
+    validateSampling(request);
+    const prompt = this.#promptTokens(request);
+    const release = await this.#queue.enter(request.signal);
+    try {
+      yield* generateTokens(this.#context, prompt, request);
+    } finally {
+      release();
+    }
+  }
+
+  tokenize(text: string, options: TokenizeOptions = {}): number[] {
+    return this.#tokenizer.encode(text, { special: options.special ?? false, addSpecial: options.addSpecial ?? false });
+  }
+
+  detokenize(tokens: readonly number[], options: { special?: boolean } = {}): string {
+    return this.#tokenizer.decode(tokens, { special: options.special ?? false });
+  }
+
+  applyChatTemplate(messages: readonly ChatMessage[], options: ChatOptions = {}): string {
+    validateMessages(messages);
+    return this.#renderChat(messages, options)
+      .map(({ text }) => text)
+      .join('');
+  }
+
+  async forward(tokens: readonly number[], options: ForwardOptions = {}): Promise<Float32Array> {
+    const { backend, contextLength, vocabularySize } = this.#context;
+    const ids = validateTokens(tokens, vocabularySize);
+    if (ids.length === 0) throw new AprError('USAGE', 'forward needs at least one token');
+    if (ids.length > contextLength) {
+      const message = `forward got ${ids.length} tokens, the context holds ${contextLength}`;
+      throw new AprError('CONTEXT_EXCEEDED', message, { promptTokens: ids.length, contextLength });
+    }
+    const release = await this.#queue.enter(options.signal);
+    try {
+      this.#context.cached.length = 0;
+      return await this.#forward(ids, options);
+    } finally {
+      await backend.rest();
+      release();
+    }
+  }
+
+  async #forward(ids: readonly number[], options: ForwardOptions): Promise<Float32Array> {
+    const { backend, vocabularySize } = this.#context;
+    const { observer, signal, onLogits } = options;
+    if (options.all !== true && onLogits === undefined) {
+      return (await prefill(this.#context, ids, 0, observer, signal)).slice();
+    }
+    const out = new Float32Array(onLogits === undefined ? ids.length * vocabularySize : 0);
+    const size = Math.min(backend.maxOutputs, observer === undefined ? backend.maxRows : backend.observedRows);
+    for (let at = 0; at < ids.length; at += size) {
+      const rows = ids.slice(at, at + size);
+      const logits = await pass(this.#context, rows, at, observer, signal, true);
+      if (onLogits === undefined) out.set(logits, at * vocabularySize);
+      for (let row = 0; onLogits !== undefined && row < rows.length; row++) {
+        onLogits(at + row, logits.subarray(row * vocabularySize, (row + 1) * vocabularySize));
+      }
+    }
+    return out;
+  }
+
+  dispose(): Promise<void> {
+    this.#queue.close();
+    this.#disposed ??= this.#context.backend.dispose();
+    return this.#disposed;
+  }
+
+  #promptTokens(request: GenerateRequest): number[] {
+    const { prompt, messages } = request;
+    if (messages !== undefined) return encodeSegments(this.#tokenizer, this.#renderChat(messages, request));
+    for (const name of ['thinking', 'tools'] as const) {
+      if (!request[name]) continue;
+      throw new AprError('USAGE', `${name} needs messages and their chat template; a prompt says it all by itself`);
+    }
+    if (typeof prompt !== 'string') return [...prompt!];
+    return this.#tokenizer.encode(prompt, { special: true, addSpecial: true });
+  }
+
+  #renderChat(messages: readonly ChatMessage[], { thinking = false, tools }: ChatOptions) {
+    if (this.#template === undefined) {
+      throw new AprError(
+        'TEMPLATE',
+        `${this.info.model}: the file has no chat template and "${this.info.architecture}" has no built-in one; ` +
+          'give the prompt as plain text (--raw)',
+      );
+    }
+    return this.#template.render(messages, { thinking, ...(tools === undefined ? {} : { tools }) });
+  }
+}
+
+function describe(
+  file: ModelFile,
+  { model, weights }: PreparedModel,
+  rest: Pick<EngineInfo, 'model' | 'contextLength' | 'hasChatTemplate' | 'kvCacheBytes' | 'loadMs' | 'backend'>,
+): EngineInfo {
+  const hp = model.hyperparameters;
+  const tensorTypes: Record<string, number> = {};
+  let weightBytes = 0;
+  let parameterCount = 0;
+  for (const { name, width, rows, experts } of weights) {
+    const { type, byteLength } = file.tensors.get(name)!;
+    tensorTypes[type.name] = (tensorTypes[type.name] ?? 0) + 1;
+    weightBytes += byteLength;
+    parameterCount += width * rows * experts;
+  }
+  const baseName = file.source.name.split(/[/\\]/).at(-1) ?? file.source.name;
+  return {
+    name: file.metadata.string('general.name') ?? baseName,
+    format: file.format,
+    architecture: hp.architecture,
+    parameterCount,
+    layerCount: hp.blockCount,
+    embeddingLength: hp.embeddingLength,
+    headCount: hp.headCount,
+    headCountKv: hp.headCountKv,
+    expertCount: hp.expertCount,
+    vocabularySize: hp.vocabularySize,
+    trainedContextLength: hp.contextLength,
+    tensorTypes,
+    defaults: hp.defaults,
+    weightBytes,
+    ...rest,
+  };
+}
