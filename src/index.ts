@@ -78,4 +78,5 @@ export type {
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
+export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';
 export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';

@@ -4,6 +4,7 @@ import type { Environment } from '../environment.ts';
 import { type OptionTable, type OptionValues, readValues, type ScannedArguments } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
+import { EVAL_OPTIONS } from './eval-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 import { VALIDATE_OPTIONS } from './validate-options.ts';
@@ -89,6 +90,17 @@ export const COMMANDS: readonly Command[] = [
       ['Read all weights too: NaN, zeros, dead rows, duplicates', 'apr validate model.gguf --quality --json'],
     ],
     load: async () => (await import('./validate.ts')).validate,
+  }),
+  define({
+    name: 'eval',
+    summary: 'Perplexity of a text, as llama-perplexity computes it',
+    usage: 'eval SOURCE --text FILE [options]',
+    options: EVAL_OPTIONS,
+    examples: [
+      ['How well does the model predict this text?', 'apr eval model.gguf --text wiki.txt'],
+      ['Windows of 2,048 tokens, for programs', 'apr eval model.gguf --text wiki.txt -c 2048 --json'],
+    ],
+    load: async () => (await import('./eval.ts')).evaluate,
   }),
   define({
     name: 'tokenize',
