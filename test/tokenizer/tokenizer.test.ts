@@ -2,7 +2,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AprError } from '../../src/errors.ts';
 import { createTokenizer } from '../../src/tokenizer/index.ts';
-import { preTokenizerOf, splitWords } from '../../src/tokenizer/pre-tokenizer.ts';
+import { PRE_TOKENIZER_NAMES, preTokenizerOf, splitWords } from '../../src/tokenizer/pre-tokenizer.ts';
+import { CUTS, TEXT } from './cuts.ts';
 import { ALPHABET, bpeEntries, DEMO, loadTokenizer, metadataOf } from './fixtures.ts';
 
 const make = (entries: Record<string, unknown>) => createTokenizer(metadataOf(entries));
@@ -114,6 +115,21 @@ test('words of the pre-tokenisers', () => {
   ];
   for (const [name, text, expected] of cases)
     assert.equal(words(name, text), expected, `${name} ${JSON.stringify(text)}`);
+});
+
+test('one text as every pre-tokeniser cuts it', () => {
+  const distinct = new Set(PRE_TOKENIZER_NAMES.map((name) => preTokenizerOf(name)));
+  assert.is(Object.keys(CUTS).length, distinct.size);
+  const bytes = new TextEncoder().encode(TEXT);
+  for (const [name, cuts] of Object.entries(CUTS)) {
+    let from = 0;
+    const words = [...splitWords(preTokenizerOf(name)!, bytes, 0, bytes.length)].map((end) => {
+      const word = new TextDecoder().decode(bytes.subarray(from, end));
+      from = end;
+      return word;
+    });
+    assert.is(words.join('|'), cuts, name);
+  }
 });
 
 test('user-defined tokens always, control tokens on demand', () => {
