@@ -1,6 +1,6 @@
 /**
  * Superblocks of three-bit codes into a book, a signed scale for each 16 columns: value d · factor · sc · (book[q] − 64).
- * Q3_K and what the IQ1 and IQ2 types become at load. A row is 256 columns; a block is 16 rows:
+ * Q3_K and what the IQ2 types become at load. A row is 256 columns; a block is 16 rows:
  *
  *      0  scales i8 [8 pairs][16 rows][2]
  *    256  d f16[16 rows]

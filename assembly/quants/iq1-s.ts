@@ -3,24 +3,26 @@
  *
  * Native, 50 bytes:  0 d f16 | 2 lower bytes of the grid indices, one for 8 columns [32] | 34 for each 32 columns u16: the
  *                    indices' upper 3 bits, four times, sc of 3 bits, and whether delta is negative [8]
- * Group, 1824 bytes: codes-3.ts, scales 2 sc + 1; codes g + 1, with 4 added where delta is negative
+ * Group, 1376 bytes: iq1.ts, scales 2 sc + 1
  */
 
 import { f32_from_f16 } from '../simd/half';
-import { book_value } from './codes';
-import { decode_3, dequantize_3, store_codes_3, store_d_3, store_scale_3, unpack_3 } from './codes-3';
 import { grid_8 } from './iq-grid';
-import { IQ1_BOOK } from './iq1-book';
+import { iq1_value, store_codes, store_row, store_scale } from './iq1';
 
 export const NATIVE: usize = 50;
-export { BLOCK } from './codes-3';
+export { BLOCK, decode, dequantize, unpack } from './iq1';
 
-/** Codes of octet `octet` (0 … 31), one a byte. */
+/** Codes g + 1 of octet `octet` (0 … 31), one a byte. */
 function codes(native: usize, grid: usize, octet: i32): u64 {
   const word: i32 = load<u16>(native + ((octet >> 2) << 1), 34);
   const entry = <i32>load<u8>(native + octet, 2) | (((word >> (3 * (octet & 3))) & 7) << 8);
-  const negative: u64 = word & 0x8000 ? 0x0404040404040404 : 0;
-  return grid_8(grid, entry) | negative;
+  return grid_8(grid, entry);
+}
+
+/** Whether the delta of an octet is negative. */
+function negative(native: usize, octet: i32): bool {
+  return (load<u16>(native + ((octet >> 2) << 1), 34) & 0x8000) != 0;
 }
 
 /** 2 sc + 1 of sub-block j of 16 columns. */
@@ -29,8 +31,11 @@ function native_scale(native: usize, j: i32): i32 {
 }
 
 export function repack(block: usize, native: usize, row: i32, grid: usize): void {
+  let deltas: u32 = 0;
+  for (let octet = 0; octet < 32; octet++) deltas = (deltas << 1) | (negative(native, octet) ? 1 : 0);
+  store_row(block, row, load<u16>(native), deltas);
   for (let run = 0; run < 8; run++) {
-    store_codes_3(
+    store_codes(
       block,
       row,
       run,
@@ -40,12 +45,7 @@ export function repack(block: usize, native: usize, row: i32, grid: usize): void
       codes(native, grid, (run << 2) + 3),
     );
   }
-  for (let j = 0; j < 16; j++) store_scale_3(block, row, j, native_scale(native, j));
-  store_d_3(block, row, load<u16>(native));
-}
-
-export function dequantize(out: usize, block: usize, row: i32): void {
-  dequantize_3(out, block, row, IQ1_BOOK, 0.125);
+  for (let j = 0; j < 16; j++) store_scale(block, row, j, native_scale(native, j));
 }
 
 export function dequantize_native(out: usize, native: usize, grid: usize): void {
@@ -53,14 +53,6 @@ export function dequantize_native(out: usize, native: usize, grid: usize): void 
   for (let k = 0; k < 256; k++) {
     const code = <i32>((codes(native, grid, k >> 3) >> <u64>((k & 7) << 3)) & 7);
     const scale = d * <f32>native_scale(native, k >> 4);
-    store<f32>(out + (k << 2), scale * <f32>(book_value(IQ1_BOOK, 0, code) - 64));
+    store<f32>(out + (k << 2), scale * iq1_value(code, negative(native, k >> 3)));
   }
-}
-
-export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  decode_3(scratch, group, x, step, width, IQ1_BOOK, 0.125);
-}
-
-export function unpack(tile: usize, block: usize): void {
-  unpack_3(tile, block, IQ1_BOOK, 0.125);
 }

@@ -329,8 +329,8 @@ test('addresses above 2 GiB give the same bits', async () => {
 
 /** Types that take more: their codes are resolved or unpacked at load, so that products need no tables. */
 const GROWTH: Partial<Record<GgmlTypeName, number>> = {
-  IQ1_S: 2.29,
-  IQ1_M: 2.04,
+  IQ1_S: 1.73,
+  IQ1_M: 1.54,
   IQ2_XXS: 1.73,
   IQ2_XS: 1.55,
   IQ2_S: 1.4,
