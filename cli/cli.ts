@@ -8,7 +8,7 @@ import type { Environment } from './environment.ts';
 import { nearest } from './nearest.ts';
 import { type OptionTable, quote, type ScannedArguments, scanArguments } from './options.ts';
 import { packageVersion } from './package.ts';
-import { type OutputForm, renderError } from './render/error.ts';
+import { type OutputForm, renderError, statusOf } from './render/error.ts';
 import { commandSections, generalSections } from './render/help.ts';
 import { write } from './render/terminal.ts';
 import { MODEL_ALIASES } from './source.ts';
@@ -17,6 +17,8 @@ import { MODEL_ALIASES } from './source.ts';
 export interface ErrorForm {
   form: OutputForm;
   verbose: boolean;
+  /** Exit status of an error that has been told. */
+  status?: number;
 }
 
 /**
@@ -38,6 +40,7 @@ export async function runCli(
   try {
     return await dispatch(words, scan, errors.form, environment);
   } catch (error) {
+    errors.status = statusOf(error);
     return renderError(error, errors.form, errors.verbose, environment);
   }
 }
@@ -98,7 +101,7 @@ function findCommand(name: string): Command {
   if (command !== undefined) return command;
   const names = COMMANDS.map((one) => one.name);
   const near = nearest(name, names);
-  const isSource = Object.hasOwn(MODEL_ALIASES, name) || name.endsWith('.gguf');
+  const isSource = Object.hasOwn(MODEL_ALIASES, name) || /\.(gguf|apr)$/i.test(name);
   const suggestion = near ?? (isSource ? `run ${name}` : undefined);
   const advice =
     suggestion === undefined ? `expected one of ${[...names, 'help'].join(', ')}` : `did you mean "apr ${suggestion}"?`;

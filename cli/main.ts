@@ -28,8 +28,8 @@ process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // The reader has what it wanted (`| head -1`).
-  if (error.code === 'EPIPE') process.exit(0);
+  // The reader has what it wanted (`| head -1`); an error is one whether somebody reads it or not.
+  if (error.code === 'EPIPE') process.exit(errors.status ?? 0);
   errors.form = 'text';
   fail(new AprError('IO', `standard output: cannot be written: ${error.message}`, {}, { cause: error }));
 });

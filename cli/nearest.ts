@@ -3,6 +3,9 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   const typed = word.slice(0, 64).toLowerCase();
   const letters = typed.replace(/^-+/, '').length;
   if (letters === 0) return undefined;
+  // `--temp` is short for one option only: then that is it.
+  const longer = candidates.filter((candidate) => letters >= 3 && candidate.startsWith(typed));
+  if (longer.length === 1) return longer[0];
   let best: string | undefined;
   // Up to a third of the letters may be wrong, and one always may.
   let least = Math.max(1, Math.floor(letters / 3)) + 1;

@@ -24,6 +24,9 @@ export async function readPrompt(
   { positional, option, file, onWait }: PromptSources,
   stdin: InputStream,
 ): Promise<string> {
+  // As for other tools, a lone "-" is standard input.
+  if (positional === '-')
+    return readPrompt({ positional: undefined, option, file: file ?? '-', ...waiting(onWait) }, stdin);
   const given = [
     ...(positional === undefined ? [] : ['the PROMPT argument']),
     ...(option === undefined ? [] : ['-p']),
@@ -53,6 +56,10 @@ export async function readPrompt(
   return piped.replace(/\r?\n$/, '');
 }
 
+function waiting(onWait: (() => void) | undefined): Pick<PromptSources, 'onWait'> {
+  return onWait === undefined ? {} : { onWait };
+}
+
 async function collect(stream: AsyncIterable<Uint8Array | string>, name: string): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -71,7 +78,8 @@ async function collect(stream: AsyncIterable<Uint8Array | string>, name: string)
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       throw new AprError('NOT_FOUND', `-i ${name}: no such file`, { option: '--input', path: name }, { cause });
     }
-    throw new AprError('IO', `${name}: the prompt cannot be read: ${message}`, { path: name }, { cause });
+    const reason = code === 'EISDIR' ? 'it is a directory' : message;
+    throw new AprError('IO', `-i ${name}: the prompt cannot be read: ${reason}`, { path: name }, { cause });
   }
   return Buffer.concat(chunks);
 }

@@ -1,7 +1,10 @@
 /** What SOURCE may be. */
 
-import { join } from 'node:path';
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { AprError } from '../src/errors.ts';
+import { nearest } from './nearest.ts';
+import { quote } from './options.ts';
 import { packageRoot } from './package.ts';
 
 /** Names of the models that come with the package. */
@@ -20,10 +23,35 @@ export function resolveSource(source: string): string {
     throw new AprError(
       'USAGE',
       `SOURCE is ${JSON.stringify(source)}, but this version does not read ${scheme}:// addresses; ` +
-        'download the GGUF file and give its path',
-      { option: 'SOURCE', found: source, expected: 'path of a GGUF file' },
+        'download the model file and give its path',
+      { option: 'SOURCE', found: source, expected: 'path of a model file' },
     );
   }
-  if (source === '') throw new AprError('USAGE', 'SOURCE is empty, expected the path of a GGUF file or "demo"');
+  if (source === '') throw new AprError('USAGE', 'SOURCE is empty, expected the path of a model file or "demo"');
   return source;
+}
+
+/** The error of opening `source`, with what may have been meant where there is no such file. */
+export function withAdvice(error: unknown, source: string): unknown {
+  if (!(error instanceof AprError) || error.code !== 'NOT_FOUND') return error;
+  const near = neighbour(source);
+  const advice =
+    near === undefined
+      ? 'expected the path of a GGUF or .apr file, or "demo"; this version downloads nothing'
+      : `did you mean ${quote(near)}?`;
+  return new AprError('NOT_FOUND', `${error.message}; ${advice}`, error.details, { cause: error });
+}
+
+/** A name that was perhaps meant: an alias, or a file in the same folder. */
+function neighbour(source: string): string | undefined {
+  const alias = nearest(source, Object.keys(MODEL_ALIASES));
+  if (alias !== undefined) return alias;
+  const folder = dirname(source);
+  const models = existsSync(folder) ? readdirSync(folder).filter((name) => /\.(gguf|apr)$/i.test(name)) : [];
+  const name = basename(source);
+  const found = models.find(
+    (model) => /\.(gguf|apr)$/i.exec(model)?.[0] === model.slice(name.length) && model.startsWith(name),
+  );
+  const near = found ?? nearest(name, models);
+  return near === undefined ? undefined : join(folder, near);
 }

@@ -25,6 +25,8 @@ export interface GenerationContext {
   readonly backendInfo: BackendInfo;
   readonly tokenizer: Tokenizer;
   readonly contextLength: number;
+  /** Context length that the model was trained for. */
+  readonly trainedContextLength: number;
   readonly vocabularySize: number;
   readonly loadMs: number;
   /** Pass of that shape; the same object for the same shape. */
@@ -205,11 +207,16 @@ function checkPrompt(context: GenerationContext, prompt: readonly number[]): voi
   if (prompt.length > contextLength) {
     throw new AprError(
       'CONTEXT_EXCEEDED',
-      `the prompt has ${prompt.length} tokens, the context holds ${contextLength}; shorten it or raise the context ` +
-        'length (-c, contextLength)',
+      `the prompt has ${prompt.length} tokens, the context holds ${contextLength}; ${contextAdvice(context)}`,
       { promptTokens: prompt.length, contextLength },
     );
   }
+}
+
+function contextAdvice({ contextLength, trainedContextLength }: GenerationContext): string {
+  if (contextLength >= trainedContextLength)
+    return `shorten it: the model was trained on ${trainedContextLength} positions`;
+  return `shorten it, or raise the context length (-c), up to the ${trainedContextLength} that the model was trained on`;
 }
 
 function logprobEntry(context: GenerationContext, logits: Float32Array, token: number, count: number): LogprobEntry {

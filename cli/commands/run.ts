@@ -1,6 +1,5 @@
 /** `apr run SOURCE [PROMPT]` */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AprError } from '../../src/errors.ts';
 import type { Engine, EngineOptions, GenerateRequest } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
@@ -9,7 +8,7 @@ import { readPrompt } from '../prompt.ts';
 import { createRenderer } from '../render/answer.ts';
 import { describeEngine, showLoading, summarize } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
-import { resolveSource } from '../source.ts';
+import { resolveSource, withAdvice } from '../source.ts';
 import type { RUN_OPTIONS } from './run-options.ts';
 
 export type RunValues = OptionValues<typeof RUN_OPTIONS>;
@@ -26,7 +25,7 @@ export async function run(
   if (source === undefined) {
     throw new AprError(
       'USAGE',
-      'SOURCE is missing, expected the path of a GGUF file or "demo": apr run SOURCE [PROMPT]',
+      'SOURCE is missing, expected the path of a model file or "demo": apr run SOURCE [PROMPT]',
     );
   }
   if (surplus.length > 0) {
@@ -44,17 +43,27 @@ export async function run(
   let engine: Engine;
   try {
     const createEngine = await environment.loadCreateEngine();
-    engine = await createEngine(path, loading === undefined ? options : { ...options, onProgress: loading.update });
+    engine = await createEngine(path, {
+      ...options,
+      modelName: source,
+      ...(loading === undefined ? {} : { onProgress: loading.update }),
+    });
+  } catch (error) {
+    throw withAdvice(error, source);
   } finally {
     loading?.clear();
   }
   try {
     if (values.verbose) stderr.write(`${describeEngine(engine.info)}\n`);
+    const { contextLength, trainedContextLength } = engine.info;
+    if (talkative && contextLength > trainedContextLength) {
+      stderr.write(
+        `the context of ${contextLength} is longer than the ${trainedContextLength} that the model was trained on\n`,
+      );
+    }
     const renderer = createRenderer(form, stdout);
     for await (const event of engine.generate(request(values, prompt, engine.info.hasChatTemplate))) {
       await renderer.event(event);
-      // A backend that computes in this thread would leave no turn for an interrupt.
-      await nextTurn();
       if (event.event === 'final' && (values.benchmark ? form === 'text' : talkative)) {
         stderr.write(`${summarize(event)}\n`);
       }
@@ -73,6 +82,7 @@ function checkTogether(values: RunValues): void {
     [values.quiet === true, '--quiet', values.verbose === true, '--verbose'],
     [values.gpu === true, '--gpu', values['no-gpu'] === true, '--no-gpu'],
     [values.json === true, '--json', values.format === 'text', '--format text'],
+    [values.stream === true, '--stream', values.format === 'text', '--format text'],
     [values['no-gpu'] === true, '--no-gpu', isGpu(values.backend), `--backend ${values.backend}`],
     [
       values.gpu === true,

@@ -50,7 +50,8 @@ export function describeEngine(info: EngineInfo): string {
 }
 
 /** Measured rates of one answer, in one line. */
-export function summarize({ tokens_generated, prompt_tokens, cached_tokens, timings }: FinalEvent): string {
+export function summarize(event: FinalEvent): string {
+  const { tokens_generated, prompt_tokens, cached_tokens, timings, stop_reason, max_tokens } = event;
   const prefilled = prompt_tokens.length - cached_tokens;
   const rate = (value: number): string => (value > 0 ? `${value.toFixed(1)} tok/s` : 'not measured');
   return [
@@ -58,6 +59,9 @@ export function summarize({ tokens_generated, prompt_tokens, cached_tokens, timi
     `prefill of ${prefilled}: ${rate(timings.prefill_tok_per_sec)}`,
     `decode: ${rate(timings.decode_tok_per_sec)}`,
     `load: ${Math.round(timings.load_ms)} ms`,
+    ...(stop_reason === 'length'
+      ? [tokens_generated < max_tokens ? 'stopped: the context is full' : `stopped at -n ${max_tokens}`]
+      : []),
   ].join(', ');
 }
 

@@ -10,6 +10,10 @@ export type OutputForm = 'text' | 'json' | 'stream';
 /** Status for a fault of apr itself, which no code of AprError stands for. */
 const INTERNAL_STATUS = 1;
 
+export function statusOf(error: unknown): number {
+  return error instanceof AprError ? error.exitStatus : INTERNAL_STATUS;
+}
+
 /**
  * Text: one sentence on stderr. JSON: one document on stdout, or one event of the stream.
  * @returns the exit status
@@ -21,7 +25,7 @@ export function renderError(
   { stdout, stderr }: { readonly stdout: OutputStream; readonly stderr: OutputStream },
 ): number {
   const known = error instanceof AprError;
-  const status = known ? error.exitStatus : INTERNAL_STATUS;
+  const status = statusOf(error);
   const reason = error instanceof Error ? error.message : String(error);
   const message = known ? reason : `internal error: ${reason}; please report it with what --verbose prints`;
   if (form === 'text') {

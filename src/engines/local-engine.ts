@@ -61,6 +61,7 @@ export class LocalEngine implements Engine {
       modelName: this.info.model,
       backendInfo,
       vocabularySize: hyperparameters.vocabularySize,
+      trainedContextLength: hyperparameters.contextLength,
       loadMs,
       cached: [],
     };

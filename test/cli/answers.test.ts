@@ -54,7 +54,7 @@ test('--json: the whole document', async () => {
   const { status, stdout, stderr } = await apr(words);
   assert.equal([status, stderr], [0, '']);
   const document = JSON.parse(stdout) as FinalEvent;
-  assert.match(document.model, /demo-qwen3moe-q4_k_m\.gguf$/);
+  assert.is(document.model, 'demo');
   assert.is(document.tokens.length, 4);
   assert.is(document.tokens_generated, 4);
   assert.is(document.max_tokens, 4);

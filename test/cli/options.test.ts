@@ -105,6 +105,7 @@ test('values out of range, for every option that takes a number or a choice', ()
     threads: ['x', '0', '-1', '257', '1.5'],
     format: ['banana', '', 'JSON', 'srt'],
     backend: ['banana', '', 'CPU'],
+    thinking: ['yes', '', 'ON'],
     stop: [''],
     input: [''],
   };

@@ -22,7 +22,7 @@ test('text: the pieces and a newline on stdout, nothing on stderr', async () => 
   assert.is(stdout.text, 'Hello\n');
   assert.is(stderr.text, '');
   assert.is(seen.source, 'm.gguf');
-  assert.equal(seen.options, { backend: 'auto' });
+  assert.equal(seen.options, { backend: 'auto', modelName: 'm.gguf' });
   assert.equal(seen.request, { messages: [user('Hi')] }, 'defaults are left to the engine');
   assert.is(seen.disposed, 1);
 });
@@ -32,7 +32,7 @@ test('every option reaches the engine', async () => {
   const more = '--repeat-penalty 1.1 --repeat-last-n -1 --stop 5 --stop x --ignore-eos --logprobs 2 --json --no-gpu';
   const { status, seen } = await run([...words, ...more.split(' '), '--system', 'Be kind.', '--offline']);
   assert.is(status, 0);
-  assert.equal(seen.options, { backend: 'cpu', threads: 3, contextLength: 0 });
+  assert.equal(seen.options, { backend: 'cpu', threads: 3, contextLength: 0, modelName: 'm.gguf' });
   assert.equal(seen.request, {
     messages: [{ role: 'system', content: 'Be kind.' }, user('Hi')],
     maxTokens: 2,

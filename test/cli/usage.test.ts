@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RUN_OPTIONS } from '../../cli/commands/run-options.ts';
-import { apr, type Result } from './command.ts';
+import { ROOT } from '../repository.ts';
+import { apr, finished, type Result, start } from './command.ts';
 
 /** One sentence on stderr, nothing on stdout, no stack. */
 function fails({ status, stdout, stderr }: Result, expected: number, message: RegExp): void {
@@ -101,8 +102,26 @@ test('what does not exist is status 3', async () => {
   fails(await apr(['run', 'demo', '-i', 'no/such.txt']), 3, /-i no\/such\.txt: no such file/);
 });
 
+test('what was perhaps meant is named', async () => {
+  fails(await apr(['run', 'Demo', 'Hello']), 3, /Demo: no such file; did you mean "demo"\?/);
+  const near = 'models-fixtures/demo-qwen3moe-q4_k_m';
+  fails(
+    await finished(start(['run', near, 'Hello'], { cwd: ROOT })),
+    3,
+    /did you mean "models-fixtures\/demo-qwen3moe-q4_k_m\.gguf"\?/,
+  );
+  fails(await apr(['run', 'demo', 'Hello', '--temp', '0.7']), 2, /did you mean --temperature\?/);
+});
+
+test('an error has its status, whether somebody reads it or not', async () => {
+  const child = start(['run', 'no/such.gguf', 'Hello', '--json']);
+  child.stdout?.destroy();
+  const { status } = await finished(child);
+  assert.is(status, 3);
+});
+
 test('a prompt that cannot be read', async () => {
-  fails(await apr(['run', 'demo', '-i', '.']), 7, /^apr: \.: the prompt cannot be read/);
+  fails(await apr(['run', 'demo', '-i', '.']), 7, /^apr: -i \.: the prompt cannot be read: it is a directory/);
   fails(await apr(['run', 'demo'], Uint8Array.of(0x41, 0xff)), 2, /standard input: is not valid UTF-8/);
   fails(await apr(['run', 'demo', '-i', '-'], Uint8Array.of(0x41, 0xc3)), 2, /standard input: is not valid UTF-8/);
 });
@@ -145,7 +164,7 @@ test('-v adds the stack to an error', async () => {
   const { status, stdout, stderr } = await apr(['run', 'no-such.gguf', 'Hello', '-v']);
   assert.is(status, 3);
   assert.is(stdout, '');
-  assert.match(stderr, /^apr: no-such\.gguf: no such file\n/);
+  assert.match(stderr, /^apr: no-such\.gguf: no such file; expected the path of a GGUF or \.apr file, or "demo"/);
   assert.match(stderr, /^ {4}at /m);
 });
 
