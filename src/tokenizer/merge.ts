@@ -13,6 +13,19 @@ export interface PairRule {
   merged(pair: number): number;
 }
 
+/** Symbols from which on a word's pairs go into buckets. */
+const LONG_WORD = 1024;
+
+/** Candidate pairs, which come out by priority, then position. */
+interface PairQueue {
+  /** What {@link next} found. */
+  readonly left: number;
+  readonly pair: number;
+  push(priority: number, left: number, pair: number): void;
+  /** Takes the first one; false when there is none. */
+  next(): boolean;
+}
+
 /** Symbols of one word; a merge makes the left one longer and drops the right one. */
 export class Symbols {
   length = 0;
@@ -25,6 +38,8 @@ export class Symbols {
   /** Pair of a symbol and its right neighbour, -1 when they make none or the symbol is gone. */
   #pairs = new Int32Array(64);
   readonly #heap = new PairHeap();
+  readonly #buckets = new PairBuckets();
+  #queue: PairQueue = this.#heap;
 
   clear(): void {
     this.length = 0;
@@ -45,12 +60,11 @@ export class Symbols {
       this.#previous[index] = index - 1;
       this.nexts[index] = index + 1 < length ? index + 1 : -1;
     }
+    const queue = length > LONG_WORD ? this.#buckets : this.#heap;
+    this.#queue = queue;
     for (let index = 0; index < length; index++) this.#consider(rule, index);
-    const heap = this.#heap;
-    while (heap.length > 0) {
-      const left = heap.lefts[0]!;
-      const pair = heap.pairs[0]!;
-      heap.pop();
+    while (queue.next()) {
+      const { left, pair } = queue;
       if (this.#pairs[left] !== pair) continue;
       const right = this.nexts[left]!;
       const after = this.nexts[right]!;
@@ -69,7 +83,7 @@ export class Symbols {
     const right = this.nexts[left]!;
     const pair = right < 0 ? -1 : rule.find(this, left, right);
     this.#pairs[left] = pair;
-    if (pair >= 0) this.#heap.push(rule.priority(pair), left, pair);
+    if (pair >= 0) this.#queue.push(rule.priority(pair), left, pair);
   }
 
   #grow(): void {
@@ -83,12 +97,27 @@ export class Symbols {
   }
 }
 
-/** Binary heap of pairs by priority, then position. */
-class PairHeap {
+/** Binary heap. */
+class PairHeap implements PairQueue {
   length = 0;
   lefts = new Int32Array(64);
   pairs = new Int32Array(64);
+  left = -1;
+  pair = -1;
   #priorities = new Float64Array(64);
+
+  /** Of the first one. */
+  get priority(): number {
+    return this.#priorities[0]!;
+  }
+
+  next(): boolean {
+    if (this.length === 0) return false;
+    this.left = this.lefts[0]!;
+    this.pair = this.pairs[0]!;
+    this.pop();
+    return true;
+  }
 
   push(priority: number, left: number, pair: number): void {
     if (this.length === this.lefts.length) this.#grow();
@@ -142,6 +171,66 @@ class PairHeap {
     const priorities = new Float64Array(size);
     priorities.set(this.#priorities);
     this.#priorities = priorities;
+  }
+}
+
+/** Pairs of one priority, from left to right. */
+interface Bucket {
+  readonly lefts: number[];
+  readonly pairs: number[];
+  /** The first one that has not been taken. */
+  head: number;
+}
+
+/**
+ * A bucket for each priority: a heap of the million equal pairs of a long run would cost more than all the rest. Pairs
+ * of one priority mostly come from left to right; those that do not wait in a heap.
+ */
+class PairBuckets implements PairQueue {
+  left = -1;
+  pair = -1;
+  readonly #buckets = new Map<number, Bucket>();
+  /** The priorities that have a bucket. */
+  readonly #order = new PairHeap();
+  readonly #stragglers = new PairHeap();
+
+  push(priority: number, left: number, pair: number): void {
+    const bucket = this.#buckets.get(priority);
+    if (bucket === undefined) {
+      this.#buckets.set(priority, { lefts: [left], pairs: [pair], head: 0 });
+      this.#order.push(priority, 0, 0);
+    } else if (left >= bucket.lefts[bucket.lefts.length - 1]!) {
+      bucket.lefts.push(left);
+      bucket.pairs.push(pair);
+    } else {
+      this.#stragglers.push(priority, left, pair);
+    }
+  }
+
+  next(): boolean {
+    if (this.#order.length === 0) return this.#straggler();
+    const { priority } = this.#order;
+    const bucket = this.#buckets.get(priority)!;
+    const left = bucket.lefts[bucket.head]!;
+    if (this.#stragglers.length > 0) {
+      const other = this.#stragglers.priority;
+      if (other < priority || (other === priority && this.#stragglers.lefts[0]! < left)) return this.#straggler();
+    }
+    this.left = left;
+    this.pair = bucket.pairs[bucket.head]!;
+    bucket.head++;
+    if (bucket.head === bucket.lefts.length) {
+      this.#buckets.delete(priority);
+      this.#order.pop();
+    }
+    return true;
+  }
+
+  #straggler(): boolean {
+    const found = this.#stragglers.next();
+    this.left = this.#stragglers.left;
+    this.pair = this.#stragglers.pair;
+    return found;
   }
 }
 

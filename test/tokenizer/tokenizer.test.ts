@@ -295,6 +295,24 @@ test('odd but usable metadata', () => {
   assert.is(failure(() => tokenizer.decode([97, 999])).code, 'USAGE');
 });
 
+test('a long word is merged like short ones', () => {
+  // Short words go through a heap, long ones through buckets; a piece of its own vocabulary shows the order of merges.
+  const tokenizer = make(bpeEntries(['b c', 'a b', 'a a', 'aa a', 'aa aa', 'c a', 'ab ab', 'bc a', 'aaaa aa']));
+  let seed = 1;
+  const letter = (): string => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return 'aaabc'[Math.floor((seed / 2 ** 32) * 5)]!;
+  };
+  const word = Array.from({ length: 20_000 }, letter).join('');
+  // No merge crosses "cb": where it is cut there, each part by itself gives the same ids.
+  const parts = word.split(/(?<=c)(?=b)/);
+  assert.ok(Math.max(...parts.map(({ length }) => length)) < 1024);
+  assert.equal(
+    tokenizer.encode(word),
+    parts.flatMap((part) => tokenizer.encode(part)),
+  );
+});
+
 // Quadratic steps anywhere would make this last for minutes.
 test('a long run of one thing', async () => {
   const tokenizer = await loadTokenizer(DEMO);
