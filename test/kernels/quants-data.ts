@@ -140,8 +140,11 @@ export interface Matrix {
 }
 
 export function placeMatrix(host: KernelHost, name: GgmlTypeName, width: number, rows: number, seed: number): Matrix {
-  const type = ggmlType(name);
-  const native = nativeRows(name, width, rows, seed);
+  return placeRows(host, ggmlType(name), width, rows, nativeRows(name, width, rows, seed));
+}
+
+/** Puts native rows into memory as groups. */
+export function placeRows(host: KernelHost, type: GgmlType, width: number, rows: number, native: Uint8Array): Matrix {
   const size = host.exports.group_bytes(type.id, width) >>> 0;
   const staging = host.alloc(native.length);
   host.bytes(staging, native.length).set(native);
