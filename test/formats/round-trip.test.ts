@@ -12,10 +12,9 @@ import { writeGguf } from '../../src/formats/gguf/write.ts';
 import { memorySource } from '../../src/formats/memory-source.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import { openFileSource } from '../../src/platform/node/file-source.ts';
-import { FIXTURES } from '../repository.ts';
+import { FIXTURES, sharedFiles } from '../repository.ts';
 import { buildGguf, typed } from './gguf-builder.ts';
 import { rejection } from './rejection.ts';
-import { sharedFiles } from './shared-files.ts';
 
 class MemorySink implements ByteSink {
   readonly pieces: Uint8Array[] = [];

@@ -4,18 +4,17 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openModel } from '../../src/formats/open-model.ts';
 import { openFileSource } from '../../src/platform/node/file-source.ts';
-import { sharedFiles, sharedFolder } from './shared-files.ts';
+import { SHARED, sharedFiles } from '../repository.ts';
+import { skipped } from '../skip.ts';
 
-const shared = sharedFolder();
 const models = sharedFiles('models');
 const vocabularies = sharedFiles('vocab');
-if (shared === undefined) {
-  test.skip('no ../shared: its models and vocabularies were not read', () => {});
-  console.log('SKIPPED: no ../shared folder with models and vocabularies');
+if (SHARED === undefined) {
+  skipped(32, 'no ../shared: its models and vocabularies were not read');
 }
 
 for (const path of models) {
-  test(path.slice(shared!.length), async () => {
+  test(path.slice(SHARED!.length + 1), async () => {
     const source = await openFileSource(path);
     const { tensors, metadata } = await openModel(source);
     assert.ok(['qwen2', 'qwen3moe'].includes(metadata.string('general.architecture')!));
@@ -41,7 +40,7 @@ const TOKENS: Record<string, readonly [count: number, id: number, token: string]
 };
 
 for (const path of vocabularies) {
-  test(path.slice(shared!.length), async () => {
+  test(path.slice(SHARED!.length + 1), async () => {
     const source = await openFileSource(path);
     const { tensors, metadata } = await openModel(source);
     await source.close();

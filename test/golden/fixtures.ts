@@ -1,8 +1,8 @@
 /** Models with values of llama.cpp: those of this repository, and the larger set beside it where there is one. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { FIXTURES, SHARED } from '../repository.ts';
 
 export type Scored = readonly [id: number, logprob: number];
 
@@ -26,19 +26,6 @@ export interface GoldenModel {
 const SUPPORTED =
   /-(f32|f16|bf16|q[458]_0|q[45]_1|q[2-6]_k|q[345]_k_m|iq1_[sm]|iq[23]_xxs|iq2_xs|iq[23]_s|iq4_(nl|xs)|tq[12]_0|mxfp4_moe|q[12]_0)$/;
 
-function repository(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) {
-    if (dirname(folder) === folder) throw new Error('no package.json above the tests');
-    folder = dirname(folder);
-  }
-  return folder;
-}
-
-const ROOT = repository();
-const FIXTURES = join(ROOT, 'models-fixtures');
-const SHARED = join(ROOT, '..', 'shared');
-
 /** The repository's own models. */
 export function committedModels(): GoldenModel[] {
   return modelsIn(join(FIXTURES, 'golden'), FIXTURES);
@@ -46,10 +33,10 @@ export function committedModels(): GoldenModel[] {
 
 /** Models of ../shared whose types are supported and that the repository does not hold itself. */
 export function sharedModels(): GoldenModel[] {
-  const golden = join(SHARED, 'golden');
-  if (!existsSync(golden)) return [];
+  if (SHARED === undefined) return [];
+  const models = join(SHARED, 'models');
   const own = new Set(committedModels().map(({ name }) => name));
-  return modelsIn(golden, join(SHARED, 'models')).filter(({ name }) => !own.has(name));
+  return modelsIn(join(SHARED, 'golden'), models).filter(({ name }) => !own.has(name));
 }
 
 export function committedModel(name: string): GoldenModel {

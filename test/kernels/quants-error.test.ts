@@ -10,7 +10,7 @@ import { rowBytes } from '../../src/formats/ggml-types.ts';
 import type { ModelFile, TensorInfo } from '../../src/formats/model-file.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import { openFileSource } from '../../src/platform/node/file-source.ts';
-import { sharedFiles } from '../formats/shared-files.ts';
+import { sharedFiles } from '../repository.ts';
 import { skipped } from '../skip.ts';
 import { loadKernels } from './kernel-host.ts';
 import { activations, mulMat, placeActivations, placeGrid, placeRows } from './quants-data.ts';

@@ -1,28 +1,18 @@
 /** Tokenizers to test on: of files in the repository, of files beside it, and made of a few tokens. */
 
-import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { REPOSITORY } from '../../bench/repository.ts';
 import { GgufMetadata, stringArray } from '../../src/formats/gguf/metadata.ts';
 import type { Metadata, MetadataTypeName, MetadataValue, StringArray } from '../../src/formats/metadata.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import { openFileSource } from '../../src/platform/node/file-source.ts';
 import { createTokenizer, type Tokenizer } from '../../src/tokenizer/index.ts';
 
-/** The repository: from the compiled test (BUILD/test/tokenizer/), wherever BUILD lies in it. */
-function findRoot(): string {
-  let folder = new URL('../', import.meta.url);
-  while (!existsSync(new URL('package.json', folder))) {
-    const parent = new URL('../', folder);
-    if (parent.href === folder.href) throw new Error('no package.json above the tests');
-    folder = parent;
-  }
-  return fileURLToPath(folder);
-}
-
-export const ROOT = findRoot();
+/** The repository, with a slash at its end. */
+export const ROOT = `${REPOSITORY}/`;
 /** Vectors and models that the repository does not contain; tests that need them skip where they are absent. */
-export const SHARED = fileURLToPath(new URL('../shared/', new URL(`file://${ROOT}`)));
-export const DEMO = `${ROOT}models-fixtures/demo-qwen3moe-q4_k_m.gguf`;
+export const SHARED = join(REPOSITORY, '..', 'shared/');
+export { DEMO } from '../repository.ts';
 
 export async function loadMetadata(path: string): Promise<Metadata> {
   const source = await openFileSource(path);
