@@ -42,6 +42,9 @@ export function examineModel(
   vocabulary: ContractVocabulary | undefined,
   supportedTypes: ReadonlySet<string>,
 ): Examination {
+  // Before its hyperparameters: another architecture may not have them at all.
+  const name = file.metadata.string('general.architecture');
+  if (name !== undefined) architectureOf(name, file.source.name);
   const read = readHyperparameters(file.metadata);
   const architecture = architectureOf(read.architecture, file.source.name);
   const hyperparameters = architecture.adjust?.(read) ?? read;

@@ -1,10 +1,14 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLocalEngine } from '../../src/engines/local.ts';
 import { AprError, createEngine, type Engine } from '../../src/index.ts';
 import { createKernelPool } from '../../src/platform/node/kernel-pool.ts';
 import { nodePlatform } from '../../src/platform/node/platform.ts';
+import { buildGguf, typed } from '../formats/gguf-builder.ts';
 import { DEMO } from '../repository.ts';
 
 const QUESTION = { messages: [{ role: 'user', content: 'What is 2+2?' }] };
@@ -152,6 +156,22 @@ for (const options of [{ threads: 2 }, { shared: false }, { backend: 'reference'
     assert.is(await code(createLocalEngine(platform, DEMO, options)), 'OUT_OF_MEMORY');
   });
 }
+
+test('an architecture that is not there is named, whatever its metadata lack', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'apr-engine-')), 'mamba.gguf');
+  writeFileSync(
+    path,
+    buildGguf({
+      metadata: {
+        'general.architecture': 'mamba',
+        'tokenizer.ggml.model': 'llama',
+        'tokenizer.ggml.tokens': ['<unk>', '<s>', '</s>'],
+        'tokenizer.ggml.scores': typed('float32', [0, 0, 0]),
+      },
+    }),
+  );
+  assert.is(await code(createEngine(path)), 'UNSUPPORTED');
+});
 
 test('what onProgress throws ends the load', async () => {
   const onProgress = (): void => {
