@@ -2,6 +2,7 @@
 
 import type { Engine, EngineOptions } from './engine.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
+import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
 import { createLocalEngine } from './engines/local.ts';
 import { openTokenizer } from './engines/tokenizer.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
@@ -28,6 +29,16 @@ export function createEngine(source: string, options: EngineOptions = {}): Promi
  */
 export function convertModel(source: string, target: string, options: ConvertOptions = {}): Promise<Conversion> {
   return convertFile(nodePlatform, createFileSink, source, target, options);
+}
+
+/**
+ * What a model file is, from its header alone.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError for a file whose header cannot be read
+ */
+export function inspectModel(source: string, options: InspectOptions = {}): Promise<Inspection> {
+  return inspectFile(nodePlatform, source, options);
 }
 
 /**
@@ -76,6 +87,7 @@ export type {
   TokenLogprob,
 } from './engine.ts';
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
+export type { Inspection, InspectOptions, TensorTypeCount, TokenizerInspection } from './engines/inspect.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';

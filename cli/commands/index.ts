@@ -5,6 +5,7 @@ import { type OptionTable, type OptionValues, readValues, type ScannedArguments 
 import type { OutputForm } from '../render/error.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
+import { INSPECT_OPTIONS } from './inspect-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 import { VALIDATE_OPTIONS } from './validate-options.ts';
@@ -68,6 +69,17 @@ export const COMMANDS: readonly Command[] = [
       ],
     ],
     load: async () => (await import('./run.ts')).run,
+  }),
+  define({
+    name: 'inspect',
+    summary: 'Say what a model file is: architecture, sizes, types, tokenizer, what it leaves out',
+    usage: 'inspect SOURCE [options]',
+    options: INSPECT_OPTIONS,
+    examples: [
+      ['Architecture, quantisation, context, special tokens', 'apr inspect model.gguf'],
+      ['Everything, for programs', 'apr inspect model.gguf --metadata --json'],
+    ],
+    load: async () => (await import('./inspect.ts')).inspect,
   }),
   define({
     name: 'convert',
