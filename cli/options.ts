@@ -33,8 +33,6 @@ export interface NumberOption extends Described {
   readonly placeholder: string;
   readonly min: number;
   readonly max: number;
-  /** The minimum itself is not allowed. */
-  readonly aboveMin?: true;
 }
 
 export interface ChoiceOption extends Described {
@@ -170,7 +168,7 @@ function readValue({ name, spelled, value }: Occurrence, option: Option): unknow
     const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(found) ? Number(found) : Number.NaN;
     const whole = option.kind === 'number' || (Number.isSafeInteger(number) && /^[+-]?\d+$/.test(found));
     const { min, max } = option;
-    if (whole && number <= max && (option.aboveMin ? number > min : number >= min)) return number === 0 ? 0 : number;
+    if (whole && number <= max && number >= min) return number === 0 ? 0 : number;
   }
   const expected = expectation(option);
   const option_ = spelled === `--${name}` ? spelled : `${spelled} (--${name})`;
@@ -192,7 +190,6 @@ export function expectation(option: Option): string {
       return `one of ${option.choices.join(', ')}`;
     default: {
       const what = option.kind === 'integer' ? 'a whole number' : 'a number';
-      if (option.aboveMin) return `${what} above ${option.min} and at most ${option.max}`;
       return `${what} from ${option.min} to ${option.max}`;
     }
   }

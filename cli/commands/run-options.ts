@@ -113,9 +113,8 @@ export const RUN_OPTIONS = {
   'repeat-penalty': {
     kind: 'number',
     placeholder: 'X',
-    min: 0,
+    min: 0.01,
     max: 100,
-    aboveMin: true,
     default: '1, off',
     group: 'Sampling',
     description: 'Make recent tokens less likely',

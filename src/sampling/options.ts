@@ -21,8 +21,9 @@ const RANGES: Readonly<Record<Exclude<keyof SamplingOptions, 'seed'>, Range>> = 
   minP: { fallback: 0, valid: share, expected: 'a number from 0 (off) to 1' },
   repeatPenalty: {
     fallback: 1,
-    valid: (value) => value > 0 && Number.isFinite(value),
-    expected: 'a number above 0; 1 is off',
+    // Beyond these, logits would leave the range of f32.
+    valid: (value) => value >= 0.01 && value <= 100,
+    expected: 'a number from 0.01 to 100; 1 is off',
   },
   repeatLastN: {
     fallback: 64,

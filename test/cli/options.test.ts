@@ -99,7 +99,7 @@ test('values out of range, for every option that takes a number or a choice', ()
     'top-p': ['x', '5', '-0.1', '1.01'],
     'min-p': ['x', '5', '-0.1'],
     seed: ['x', '-1', '1.5', '9007199254740992', '1e3'],
-    'repeat-penalty': ['x', '0', '-1', '101'],
+    'repeat-penalty': ['x', '0', '-1', '0.001', '101'],
     'repeat-last-n': ['x', '-2', '1.5'],
     logprobs: ['x', '-1', '1.5', '1001'],
     threads: ['x', '0', '-1', '257', '1.5'],

@@ -208,7 +208,7 @@ test('options out of range', () => {
     ['topK', [-1, 1.5, Number.NaN]],
     ['topP', [5, -0.1, Number.NaN]],
     ['minP', [1.1, -1]],
-    ['repeatPenalty', [0, -1, Number.POSITIVE_INFINITY]],
+    ['repeatPenalty', [0, -1, 1e-300, 101, Number.POSITIVE_INFINITY]],
     ['repeatLastN', [-2, 0.5]],
     ['seed', [-1, 1.5, 2 ** 53]],
   ];
