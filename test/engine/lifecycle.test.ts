@@ -2,6 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLocalEngine } from '../../src/engines/local.ts';
@@ -196,6 +198,32 @@ test('a session keeps the kernel instances of its threads, and a list of ids may
   } finally {
     await engine.dispose();
   }
+});
+
+test('dispose gives the memory back, also while somebody holds the engine', async () => {
+  let memory: WeakRef<WebAssembly.Memory> | undefined;
+  const platform = {
+    ...nodePlatform,
+    createPool: (threads: number) => {
+      const pool = createKernelPool(threads);
+      const run: typeof pool.run = (tasks) => {
+        memory = new WeakRef(tasks[0]!.setup.memories[0]!);
+        return pool.run(tasks);
+      };
+      return { ...pool, run };
+    },
+  };
+  const engine = await createLocalEngine(platform, DEMO, { threads: 2 });
+  assert.is(await text(engine), '2 + 2 = 4');
+  await engine.dispose();
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  for (let round = 0; round < 20 && memory?.deref() !== undefined; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    collect();
+  }
+  assert.is(memory?.deref(), undefined);
+  assert.is(engine.info.backend.ran, 'cpu');
 });
 
 test('a thread that dies while loading is a failed load', async () => {
