@@ -4,6 +4,7 @@ import type { Engine, EngineOptions } from './engine.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
 import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
 import { createLocalEngine } from './engines/local.ts';
+import { type ListTensorsOptions, listTensorsOf, type TensorListing } from './engines/tensors.ts';
 import { openTokenizer } from './engines/tokenizer.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
@@ -39,6 +40,16 @@ export function convertModel(source: string, target: string, options: ConvertOpt
  */
 export function inspectModel(source: string, options: InspectOptions = {}): Promise<Inspection> {
   return inspectFile(nodePlatform, source, options);
+}
+
+/**
+ * The tensors of a model file: names, shapes, types, sizes, places, and statistics of their values where asked for.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError for a file whose header cannot be read
+ */
+export function listTensors(source: string, options: ListTensorsOptions = {}): Promise<TensorListing> {
+  return listTensorsOf(nodePlatform, source, options);
 }
 
 /**
@@ -87,7 +98,15 @@ export type {
   TokenLogprob,
 } from './engine.ts';
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
-export type { Inspection, InspectOptions, TensorTypeCount, TokenizerInspection } from './engines/inspect.ts';
+export type {
+  Inspection,
+  InspectOptions,
+  TensorTypeCount,
+  TokenEntry,
+  TokenizerInspection,
+} from './engines/inspect.ts';
+export type { MemoryEstimate } from './engines/memory-estimate.ts';
+export type { ListTensorsOptions, TensorEntry, TensorListing, TensorStatistics } from './engines/tensors.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';

@@ -7,6 +7,7 @@ import { CONVERT_OPTIONS } from './convert-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { TENSORS_OPTIONS } from './tensors-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 import { VALIDATE_OPTIONS } from './validate-options.ts';
 
@@ -72,14 +73,26 @@ export const COMMANDS: readonly Command[] = [
   }),
   define({
     name: 'inspect',
-    summary: 'Say what a model file is: architecture, sizes, types, tokenizer, what it leaves out',
+    summary: 'Say what a model file is, and whether it fits this machine',
     usage: 'inspect SOURCE [options]',
     options: INSPECT_OPTIONS,
     examples: [
       ['Architecture, quantisation, context, special tokens', 'apr inspect model.gguf'],
+      ['Does it fit this machine with a context of 32,768?', 'apr inspect model.gguf -c 32768'],
       ['Everything, for programs', 'apr inspect model.gguf --metadata --json'],
     ],
     load: async () => (await import('./inspect.ts')).inspect,
+  }),
+  define({
+    name: 'tensors',
+    summary: 'List the tensors of a model file, with statistics',
+    usage: 'tensors SOURCE [options]',
+    options: TENSORS_OPTIONS,
+    examples: [
+      ['Name, type, shape, size and place of each', 'apr tensors model.gguf'],
+      ['What the first layer holds', 'apr tensors model.gguf --filter "blk.0.*" --stats'],
+    ],
+    load: async () => (await import('./tensors.ts')).tensors,
   }),
   define({
     name: 'convert',

@@ -1,6 +1,5 @@
 /** A model file held against the contract that running it checks, with every finding instead of the first. */
 
-import { dequantize, REFERENCE_TYPES } from '../backends/reference/dequantize.ts';
 import { WASM_TYPES } from '../backends/wasm/create.ts';
 import { createChatTemplate } from '../chat/index.ts';
 import {
@@ -21,6 +20,7 @@ import { openModel } from '../formats/open-model.ts';
 import type { Platform } from '../platform/platform.ts';
 import { createTokenizer, type Tokenizer } from '../tokenizer/index.ts';
 import { examineModel, prepareModel } from './model.ts';
+import { isDecodable, readStretches } from './tensor-values.ts';
 
 export interface ValidateOptions {
   /** Read all weights and look at their values. Default false. */
@@ -48,9 +48,6 @@ export interface Validation {
   readonly findings: readonly ValidationFinding[];
   readonly quality?: QualityReport;
 }
-
-/** Bytes of weights that are decoded at a time, at most. */
-const STRETCH_BYTES = 1 << 20;
 
 /** @throws AprError NOT_FOUND, BAD_FORMAT, UNSUPPORTED, IO for a file that cannot be read; ABORTED */
 export async function validateFile(
@@ -136,7 +133,7 @@ async function readQuality(
   for (const tensor of file.tensors.values()) {
     const { name, type, shape, byteLength } = tensor;
     if (byteLength === 0) continue;
-    const counter = REFERENCE_TYPES.has(type.name) ? new QualityCounter({ name, type: type.name, shape }) : undefined;
+    const counter = isDecodable(tensor) ? new QualityCounter({ name, type: type.name, shape }) : undefined;
     const checksum = await readTensor(file, tensor, counter, signal);
     if (counter === undefined) notDecoded[name] = type.name;
     else {
@@ -164,22 +161,15 @@ async function readQuality(
 
 /** Feeds the tensor to the counter, some blocks at a time; returns the CRC-32 of its bytes. */
 async function readTensor(
-  { source }: ModelFile,
-  { type, offset, byteLength }: TensorInfo,
+  file: ModelFile,
+  tensor: TensorInfo,
   counter: QualityCounter | undefined,
   signal: AbortSignal | undefined,
 ): Promise<number> {
-  // Whole blocks, and not whole rows: a damaged file may declare a single row of any length.
-  const stretch = Math.floor(STRETCH_BYTES / type.blockBytes) * type.blockBytes;
   let checksum = 0;
-  for (let at = 0; at < byteLength; at += stretch) {
-    if (signal?.aborted) throw new AprError('ABORTED', 'the validation was aborted');
-    const bytes = await source.read(offset + at, Math.min(stretch, byteLength - at));
+  for await (const { bytes, values } of readStretches(file, tensor, signal)) {
     checksum = crc32(bytes, checksum);
-    if (counter === undefined) continue;
-    const values = new Float32Array((bytes.length / type.blockBytes) * type.blockSize);
-    dequantize(type, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, values.length, values);
-    counter.add(values);
+    if (values !== undefined) counter?.add(values);
   }
   return checksum;
 }

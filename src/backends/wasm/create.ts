@@ -84,7 +84,45 @@ export const WASM_TYPES: ReadonlySet<string> = /* @__PURE__ */ new Set([
   'Q2_0',
 ]);
 
-export async function createWasmBackend(options: WasmBackendOptions): Promise<WasmBackend> {
+/** What the memory of a backend depends on. */
+export type WasmPlanOptions = Pick<
+  WasmBackendOptions,
+  | 'file'
+  | 'weights'
+  | 'hyperparameters'
+  | 'ropes'
+  | 'contextLength'
+  | 'record'
+  | 'module'
+  | 'threads'
+  | 'shared'
+  | 'bankBytes'
+>;
+
+export interface WasmPlan {
+  /** Kernels over a page of their own, to be asked for sizes. */
+  readonly probe: KernelExports;
+  readonly layout: Layout;
+  readonly workers: number;
+  /** Rows, and rows with logits, of the largest pass. */
+  readonly maxRows: number;
+  readonly maxOutputs: number;
+  /** Bytes of keys and of values of one layer. */
+  readonly keys: number;
+  readonly values: number;
+  /** Of all layers. */
+  readonly kvCacheBytes: number;
+  /** For each worker: scratch while computing, and room to read into while loading. */
+  readonly scratchBytes: number;
+  readonly staging: number;
+  readonly observedRowBytes: number;
+}
+
+/**
+ * Where everything of the model would lie, and how many bytes that takes; nothing of it is allocated.
+ * @throws AprError LOAD_FAILED when a layer is too large for one memory
+ */
+export async function planWasmBackend(options: WasmPlanOptions): Promise<WasmPlan> {
   const { file, module, contextLength } = options;
   const { blockCount, headCount, headCountKv, headDim, headDimV, vocabularySize } = options.hyperparameters;
   const workers = options.shared ? options.threads : 1;
@@ -125,6 +163,26 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     layout = planLayout({ ...layoutInput, arenaBytes: align(staging * workers) });
   }
   const kvCacheBytes = (keys + values) * blockCount;
+  const { observedRowBytes } = sized;
+  return {
+    probe,
+    layout,
+    workers,
+    maxRows,
+    maxOutputs,
+    keys,
+    values,
+    kvCacheBytes,
+    scratchBytes,
+    staging,
+    observedRowBytes,
+  };
+}
+
+export async function createWasmBackend(options: WasmBackendOptions): Promise<WasmBackend> {
+  const { file, module, contextLength } = options;
+  const plan = await planWasmBackend(options);
+  const { probe, layout, workers, maxRows, maxOutputs, keys, values, kvCacheBytes, scratchBytes, staging } = plan;
   const sourceName = file.source.name;
   checkMemory({ sourceName, totalBytes: layout.totalBytes, kvCacheBytes, contextLength }, options.availableMemory);
   throwIfAborted(options);
@@ -155,7 +213,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     maxRows,
     maxOutputs,
     kvCacheBytes,
-    observedRows: Math.max(1, Math.min(maxRows, Math.floor(layout.arenaBytes / sized.observedRowBytes))),
+    observedRows: Math.max(1, Math.min(maxRows, Math.floor(layout.arenaBytes / plan.observedRowBytes))),
     pool,
     setups,
   });
@@ -190,7 +248,7 @@ function layerOf(name: string): number | undefined {
 
 /** Memory and calls that the largest passes need, found by lowering them over a made-up placement. */
 function measure(
-  options: WasmBackendOptions,
+  options: WasmPlanOptions,
   kernels: KernelExports,
   workers: number,
   maxRows: number,
