@@ -4,7 +4,7 @@ import type { StringArray } from '../formats/metadata.ts';
 
 /**
  * Open-addressing hash table over the strings of an array. It stores positions only, so that a vocabulary of 150,000
- * tokens costs 2 MB and no JavaScript strings. Of equal strings the last one wins; empty ones are not found.
+ * tokens costs 2 MB and no JavaScript strings. Empty strings are not found.
  */
 export class ByteStringTable {
   /** Bytes of the longest string. */
@@ -15,7 +15,8 @@ export class ByteStringTable {
   // Drawn anew for each table: a file cannot be made up to collide with a hash that it does not know.
   readonly #seed = Math.floor(Math.random() * 2 ** 32);
 
-  constructor(strings: StringArray) {
+  /** @param counts which one of equal strings is found */
+  constructor(strings: StringArray, counts: 'first' | 'last') {
     this.#strings = strings;
     this.#slots = new Int32Array(slotCount(strings.length));
     let maxLength = 0;
@@ -24,7 +25,8 @@ export class ByteStringTable {
       const end = strings.ends[index]!;
       if (end === start) continue;
       maxLength = Math.max(maxLength, end - start);
-      this.#slots[this.#slot(strings.bytes, start, end)] = index + 1;
+      const slot = this.#slot(strings.bytes, start, end);
+      if (counts === 'last' || this.#slots[slot] === 0) this.#slots[slot] = index + 1;
     }
     this.maxLength = maxLength;
   }

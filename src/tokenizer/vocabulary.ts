@@ -130,7 +130,7 @@ export class Vocabulary {
     this.sourceName = sourceName;
     this.tokens = tokens;
     this.size = tokens.length;
-    this.#table = new ByteStringTable(tokens);
+    this.#table = new ByteStringTable(tokens, 'last');
     this.declaredTypes = readTypes(metadata, tokens.length);
     this.types = this.declaredTypes.slice();
     this.specialTokens = readSpecialTokens(metadata, tokens.length);
