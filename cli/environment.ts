@@ -13,6 +13,10 @@ export interface Environment {
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
+  /** Hands interrupts (Ctrl-C) to the command, until it gives them back by the returned function. */
+  takeInterrupts?(handler: () => void): () => void;
+  /** What an interrupt does when no command takes it: the process ends. */
+  interrupted?(): void;
   /** Imports the engine only when a command needs it. */
   loadCreateEngine(): Promise<typeof createEngine>;
 }

@@ -18,12 +18,14 @@ const { renderError } = await import('./render/error.ts');
 const errors: ErrorForm = { form: 'text', verbose: false };
 const fail = (error: unknown): never => process.exit(renderError(error, errors.form, errors.verbose, process));
 
-process.on('SIGINT', () => {
+const interrupted = (): never => {
   // What the terminal shows stays, and the shell's prompt begins a line of its own.
   if (process.stderr.isTTY) process.stderr.write('\n');
   if (errors.form !== 'text') fail(new AprError('ABORTED', 'interrupted'));
   process.exit(INTERRUPTED);
-});
+};
+let onInterrupt: () => void = interrupted;
+process.on('SIGINT', () => onInterrupt());
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 
@@ -42,6 +44,13 @@ const status = await runCli(
     stdin: process.stdin,
     stdout: process.stdout,
     stderr: process.stderr,
+    interrupted,
+    takeInterrupts: (handler) => {
+      onInterrupt = handler;
+      return () => {
+        onInterrupt = interrupted;
+      };
+    },
     loadCreateEngine: async () => (await import('../src/index.ts')).createEngine,
   },
   errors,

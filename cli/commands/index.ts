@@ -3,6 +3,7 @@
 import type { Environment } from '../environment.ts';
 import { type OptionTable, type OptionValues, readValues, type ScannedArguments } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { CHAT_OPTIONS } from './chat-options.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
@@ -70,6 +71,17 @@ export const COMMANDS: readonly Command[] = [
       ],
     ],
     load: async () => (await import('./run.ts')).run,
+  }),
+  define({
+    name: 'chat',
+    summary: 'Talk with a model at the terminal, or through a pipe',
+    usage: 'chat [SOURCE] [options]',
+    options: CHAT_OPTIONS,
+    examples: [
+      ['A conversation; /help lists what it can do', 'apr chat model.gguf --system "Answer in one sentence."'],
+      ['A message a line, an answer a line as JSON', 'apr chat model.gguf --json < messages.txt'],
+    ],
+    load: async () => (await import('./chat.ts')).chat,
   }),
   define({
     name: 'inspect',

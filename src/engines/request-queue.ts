@@ -19,13 +19,18 @@ export class RequestQueue {
     });
     // Whoever gives up while waiting does not let those behind it overtake those before it.
     this.#tail = before.then(() => done);
+    const waiting = new AbortController();
     try {
-      await Promise.race([before, aborted(signal, 'ABORTED'), aborted(this.#closing.signal, 'DISPOSED')]);
+      const given = (from: AbortSignal | undefined, code: keyof typeof MESSAGES) => aborted(from, code, waiting.signal);
+      await Promise.race([before, given(signal, 'ABORTED'), given(this.#closing.signal, 'DISPOSED')]);
       throwIf(signal, 'ABORTED');
       throwIf(this.#closing.signal, 'DISPOSED');
     } catch (error) {
       release();
       throw error;
+    } finally {
+      // A signal may outlive a thousand requests: nothing of them stays on it.
+      waiting.abort();
     }
     return release;
   }
@@ -42,11 +47,11 @@ function throwIf(signal: AbortSignal | undefined, code: keyof typeof MESSAGES): 
   if (signal?.aborted) throw new AprError(code, MESSAGES[code]);
 }
 
-function aborted(signal: AbortSignal | undefined, code: keyof typeof MESSAGES): Promise<never> {
+function aborted(signal: AbortSignal | undefined, code: keyof typeof MESSAGES, waiting: AbortSignal): Promise<never> {
   const promise = new Promise<never>((_, reject) => {
     const fail = (): void => reject(new AprError(code, MESSAGES[code]));
     if (signal?.aborted) fail();
-    else signal?.addEventListener('abort', fail, { once: true });
+    else signal?.addEventListener('abort', fail, { once: true, signal: waiting });
   });
   promise.catch(() => {}); // the race may have been decided already
   return promise;

@@ -1,0 +1,63 @@
+/** Lines of a stream of bytes, one at a time: nothing is read before it is wanted, and no line fills the memory. */
+
+import { AprError } from '../src/errors.ts';
+import type { InputStream } from './prompt.ts';
+
+/** No prompt is this long; a stream without newlines ends here. */
+const MAX_LINE_BYTES = 64 << 20;
+const NEWLINE = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/**
+ * Every line without its end, "\n" or "\r\n"; a last one without an end too.
+ * @throws AprError USAGE for a line that is too long, IO when reading fails
+ */
+export async function* readLines(stream: InputStream, name: string): AsyncGenerator<Uint8Array, void, undefined> {
+  let parts: Uint8Array[] = [];
+  let size = 0;
+  const take = (): Uint8Array => {
+    const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+    parts = [];
+    size = 0;
+    return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
+  };
+  for await (const bytes of chunks(stream, name)) {
+    let start = 0;
+    for (;;) {
+      const end = bytes.indexOf(NEWLINE, start);
+      const piece = bytes.subarray(start, end === -1 ? undefined : end);
+      size += piece.length;
+      if (size > MAX_LINE_BYTES) {
+        throw new AprError('USAGE', `${name}: a line is longer than ${MAX_LINE_BYTES} bytes, too long for any prompt`);
+      }
+      if (piece.length > 0) parts.push(piece);
+      if (end === -1) break;
+      yield take();
+      start = end + 1;
+    }
+  }
+  if (size > 0) yield take();
+}
+
+async function* chunks(stream: InputStream, name: string): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for await (const chunk of stream) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') {
+      throw new AprError('NOT_FOUND', `${name}: no such file`, { path: name }, { cause });
+    }
+    const reason = code === 'EISDIR' ? 'it is a directory' : message;
+    throw new AprError('IO', `${name}: cannot be read: ${reason}`, { path: name }, { cause });
+  }
+}
+
+/** @throws AprError USAGE for bytes that are not UTF-8 */
+export function decodeLine(bytes: Uint8Array, name: string, number: number): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: number > 1 }).decode(bytes);
+  } catch (cause) {
+    const message = `${name}: line ${number} is not valid UTF-8, expected text in UTF-8`;
+    throw new AprError('USAGE', message, { path: name, line: number }, { cause });
+  }
+}
