@@ -14,6 +14,14 @@ export interface LoadProgress {
   readonly totalBytes: number;
 }
 
+/** What does not stop an engine, and should be known about it. */
+export interface EngineWarning {
+  /** Stable name of the rule that is broken. */
+  readonly rule: string;
+  /** One sentence. */
+  readonly message: string;
+}
+
 export interface EngineOptions {
   /** Default `auto`. */
   backend?: BackendName;
@@ -25,6 +33,13 @@ export interface EngineOptions {
   kernel?: 'simd' | 'relaxed';
   /** False runs in this thread on plain memory, as on platforms without SharedArrayBuffer. Default true. */
   shared?: boolean;
+  /**
+   * Run a file that breaks the contract: what it breaks becomes warnings. What nothing can be computed without (a tensor
+   * that is absent, a wrong shape, a type that nothing reads) is refused all the same. Default false.
+   */
+  skipContract?: boolean;
+  /** Told at once of everything that `info.warnings` lists. */
+  onWarning?: (warning: EngineWarning) => void;
   /** What results call the model. Default: the source as it was given. */
   modelName?: string;
   onProgress?: (progress: LoadProgress) => void;
@@ -57,6 +72,8 @@ export interface EngineInfo {
   readonly hasChatTemplate: boolean;
   /** Keys that the file lacks and for which a default of the architecture was taken. */
   readonly defaults: Readonly<Record<string, number>>;
+  /** Empty for a sound file on a sound machine. */
+  readonly warnings: readonly EngineWarning[];
   readonly weightBytes: number;
   readonly kvCacheBytes: number;
   /** Measured time from `createEngine` to ready. */

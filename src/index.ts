@@ -81,6 +81,7 @@ export type {
   Engine,
   EngineInfo,
   EngineOptions,
+  EngineWarning,
   FinalEvent,
   ForwardOptions,
   GenerateEvent,

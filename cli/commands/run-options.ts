@@ -172,6 +172,11 @@ export const RUN_OPTIONS = {
   },
   gpu: { kind: 'flag', group: 'Machine', description: 'Only a GPU backend will do' },
   'no-gpu': { kind: 'flag', group: 'Machine', description: 'The same as --backend cpu' },
+  'skip-contract': {
+    kind: 'flag',
+    group: 'Machine',
+    description: 'Run a model that breaks the contract as far as it can be; what it breaks is listed',
+  },
   offline: { kind: 'flag', group: 'Machine', description: 'Never use the network (this version never does)' },
 } as const satisfies OptionTable;
 

@@ -8,6 +8,7 @@ import { readPrompt } from '../prompt.ts';
 import { createRenderer } from '../render/answer.ts';
 import { describeEngine, showLoading, summarize } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
+import { visibleLine } from '../render/terminal.ts';
 import { resolveSource, withAdvice } from '../source.ts';
 import type { RUN_OPTIONS } from './run-options.ts';
 
@@ -46,6 +47,10 @@ export async function run(
     engine = await createEngine(path, {
       ...options,
       modelName: source,
+      onWarning: ({ rule, message }) => {
+        loading?.clear();
+        stderr.write(`apr: ${visibleLine(`warning: ${message} (${rule})`)}\n`);
+      },
       ...(loading === undefined ? {} : { onProgress: loading.update }),
     });
   } catch (error) {
@@ -114,6 +119,7 @@ function engineOptions(values: RunValues): EngineOptions {
   const options: EngineOptions = { backend: values['no-gpu'] && backend === 'auto' ? 'cpu' : backend };
   if (values.threads !== undefined) options.threads = values.threads;
   if (values['context-length'] !== undefined) options.contextLength = values['context-length'];
+  if (values['skip-contract']) options.skipContract = true;
   return options;
 }
 

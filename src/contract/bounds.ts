@@ -52,24 +52,30 @@ const MAX_HEAD_DIM = 1024; // not bounded by apr; the largest published ones are
 const MAX_EXPERTS = 1024; // not bounded by apr; the most that is published is 896
 const MAX_ROPE_FACTOR = 1e6; // the largest published ones are below 1,000
 
+/** Of sizes; numbers within the formulas have none, since whatever they are, the result is a number or NaN. */
+const SIZE_OBSTACLE = 'memory and the work of the kernels are laid out by it';
+
 export function boundsFindings(hp: ContractHyperparameters): Finding[] {
   const findings: Finding[] = [];
-  const fail = (suffix: string, found: number, expected: string): void => {
-    findings.push(keyFinding(RULE, `${hp.architecture}.${suffix}`, found, expected));
+  const fail = (suffix: string, found: number, expected: string, obstacle: string | null = SIZE_OBSTACLE): void => {
+    findings.push(keyFinding(RULE, `${hp.architecture}.${suffix}`, found, expected, obstacle));
   };
   const whole = (suffix: string, value: number, least: number, most: number): void => {
     if (!Number.isInteger(value) || value < least || value > most)
       fail(suffix, value, `a whole number from ${least} to ${most}`);
   };
   const real = (suffix: string, value: number, least: number, most: number): void => {
-    if (!(value >= least && value <= most)) fail(suffix, value, `a number from ${least} to ${most}`);
+    if (!(value >= least && value <= most)) fail(suffix, value, `a number from ${least} to ${most}`, null);
   };
   const even = (suffix: string, value: number, most: number): void => {
     if (!Number.isInteger(value / 2) || value < 2 || value > most)
       fail(suffix, value, `an even number from 2 to ${most}`);
   };
   whole('block_count', hp.blockCount, 1, MAX_BLOCKS);
-  whole('context_length', hp.contextLength, 1, MAX_CONTEXT);
+  if (hp.contextLength > MAX_CONTEXT) {
+    // No obstacle: the cache has as many positions as are asked for.
+    fail('context_length', hp.contextLength, `a whole number from 1 to ${MAX_CONTEXT}`, null);
+  } else whole('context_length', hp.contextLength, 1, MAX_CONTEXT);
   whole('embedding_length', hp.embeddingLength, 1, MAX_WIDTH);
   whole('attention.head_count', hp.headCount, 1, MAX_HEADS);
   whole('attention.head_count_kv', hp.headCountKv, 1, MAX_HEADS);
@@ -94,7 +100,8 @@ export function boundsFindings(hp: ContractHyperparameters): Finding[] {
   ropeScalingBounds(hp.ropeScaling, hp.ropeFreqBase, real);
   if (!Number.isInteger(hp.vocabularySize) || hp.vocabularySize < 1 || hp.vocabularySize > MAX_VOCABULARY) {
     const expected = `1 to ${MAX_VOCABULARY} tokens`;
-    findings.push(keyFinding(RULE, 'tokenizer.ggml.tokens', `a vocabulary of ${hp.vocabularySize}`, expected));
+    const found = `a vocabulary of ${hp.vocabularySize}`;
+    findings.push(keyFinding(RULE, 'tokenizer.ggml.tokens', found, expected, SIZE_OBSTACLE));
   }
   return findings;
 }

@@ -10,9 +10,18 @@ export interface Finding {
   readonly expected: string;
   /** One sentence without the file's name. */
   readonly message: string;
+  /** Why nothing can be computed while the rule is broken, as a clause; null where the model can be run all the same. */
+  readonly obstacle: string | null;
 }
 
 /** "KEY is FOUND, expected EXPECTED". */
-export function keyFinding(rule: string, key: string, found: number | string, expected: string): Finding {
-  return { rule, key, found: String(found), expected, message: `metadata ${key} is ${found}, expected ${expected}` };
+export function keyFinding(
+  rule: string,
+  key: string,
+  found: number | string,
+  expected: string,
+  obstacle: string | null,
+): Finding {
+  const message = `metadata ${key} is ${found}, expected ${expected}`;
+  return { rule, key, found: String(found), expected, message, obstacle };
 }

@@ -30,14 +30,20 @@ export interface ContractInput {
   readonly vocabulary: ContractVocabulary;
 }
 
-/** Every broken rule. With a hyperparameter out of bounds no shapes are compared, since they follow from it. */
+/** Every broken rule. With a size out of bounds no shapes are compared, since they follow from it. */
 export function checkContract(input: ContractInput): Finding[] {
   const bounds = boundsFindings(input.hyperparameters);
-  if (bounds.length > 0) return bounds;
+  if (bounds.some(({ obstacle }) => obstacle !== null)) return bounds;
   return [
+    ...bounds,
     ...vocabularyFindings(input.vocabulary, input.hyperparameters.vocabularySize),
     ...tensorFindings(input.tensors, input.expected, input.supportedTypes),
   ];
+}
+
+/** Every rule on special tokens that the vocabulary breaks. */
+export function checkVocabulary(vocabulary: ContractVocabulary): Finding[] {
+  return vocabularyFindings(vocabulary, vocabulary.size);
 }
 
 /** Every hyperparameter out of bounds. */
@@ -54,27 +60,32 @@ export function assertBounds(sourceName: string, hyperparameters: ContractHyperp
   refuse(sourceName, boundsFindings(hyperparameters));
 }
 
-/** @throws AprError CONTRACT, or UNSUPPORTED when only tensor types stand in the way */
+/** @throws AprError CONTRACT, or UNSUPPORTED when only tensor types are not as expected */
 export function assertContract(input: ContractInput): void {
   refuse(input.sourceName, checkContract(input));
 }
 
 /**
- * Throws the first finding, if there is one.
+ * Throws the first finding, if there is one. With `skipContract` only findings that are obstacles count, and the
+ * caller goes on with the others unfulfilled.
  * @throws AprError CONTRACT, or UNSUPPORTED when only tensor types stand in the way
  */
-export function refuse(sourceName: string, findings: readonly Finding[]): void {
-  const first = findings[0];
+export function refuse(sourceName: string, findings: readonly Finding[], skipContract = false): void {
+  const counted = skipContract ? findings.filter(({ obstacle }) => obstacle !== null) : findings;
+  const first = counted[0];
   if (first === undefined) return;
-  const more = findings.length > 1 ? ` (and ${findings.length - 1} more)` : '';
-  const code = findings.every(({ rule }) => rule === TYPE_RULE) ? 'UNSUPPORTED' : 'CONTRACT';
+  const more = counted.length > 1 ? ` (and ${counted.length - 1} more)` : '';
+  const code = counted.every(({ rule }) => rule === TYPE_RULE) ? 'UNSUPPORTED' : 'CONTRACT';
   const { rule, tensor, key, found, expected } = first;
-  throw new AprError(code, `${sourceName}: ${first.message}${more} (${rule})`, {
+  let advice = '';
+  if (skipContract) advice = `; --skip-contract cannot pass over it: ${first.obstacle}`;
+  else if (counted.every(({ obstacle }) => obstacle === null)) advice = '; --skip-contract runs the model all the same';
+  throw new AprError(code, `${sourceName}: ${first.message}${more} (${rule})${advice}`, {
     rule,
     ...(tensor === undefined ? {} : { tensor }),
     ...(key === undefined ? {} : { key }),
     found,
     expected,
-    findings: findings.length,
+    findings: counted.length,
   });
 }

@@ -112,6 +112,7 @@ export function qualityFindings(quality: TensorQuality): QualityFinding[] {
       found,
       expected,
       message: `tensor ${name} has ${found}, expected ${expected}`,
+      obstacle: null,
     });
   };
   if (count === 0) return findings;
@@ -143,6 +144,7 @@ export function duplicateFinding(first: string, second: string): QualityFinding 
     found: `the bytes of ${first}`,
     expected: 'data of its own',
     message: `tensor ${second} has the same bytes as ${first}`,
+    obstacle: null,
   };
 }
 

@@ -37,26 +37,30 @@ export function tensorFindings(
     known.add(name);
     const tensor = tensors.get(name);
     if (tensor === undefined) {
-      if (!optional) findings.push(finding('OBLIG-APR-WEIGHT-SHAPE-MATCHES-CONFIG', name, 'is missing', shown(shape)));
+      if (optional) continue;
+      const obstacle = 'its values are part of every pass';
+      findings.push(finding('OBLIG-APR-WEIGHT-SHAPE-MATCHES-CONFIG', name, 'is missing', shown(shape), obstacle));
       continue;
     }
     if (isTiedHead(name, tensor, tensors)) continue;
     if (!sameShape(tensor.shape, shape)) {
-      findings.push(
-        finding(shapeRule(name, kind, tensor.shape, shape), name, `has ${shown(tensor.shape)}`, shown(shape)),
-      );
+      const rule = shapeRule(name, kind, tensor.shape, shape);
+      const obstacle = 'values would be read where there are none, or as others than they are';
+      findings.push(finding(rule, name, `has ${shown(tensor.shape)}`, shown(shape), obstacle));
       continue;
     }
     const types = kind === 'vector' ? VECTOR_TYPES : supportedTypes;
     if (!types.has(tensor.type.name)) {
-      findings.push(finding(TYPE_RULE, name, `has type ${tensor.type.name}`, `one of ${[...types].join(', ')}`));
+      const allowed = `one of ${[...types].join(', ')}`;
+      const obstacle = 'nothing here reads that type';
+      findings.push(finding(TYPE_RULE, name, `has type ${tensor.type.name}`, allowed, obstacle));
     }
   }
   // An unknown tensor is a computation that would be left out.
   for (const name of tensors.keys()) {
     if (known.has(name)) continue;
     const reason = 'no such tensor in a model of this architecture; what it is for would be left out';
-    findings.push(finding('TENSOR-KNOWN', name, 'is present', reason));
+    findings.push(finding('TENSOR-KNOWN', name, 'is present', reason, null));
   }
   return findings;
 }
@@ -87,7 +91,7 @@ function shown(shape: readonly number[]): string {
   return `shape [${shape.join(', ')}]`;
 }
 
-function finding(rule: string, tensor: string, found: string, expected: string): Finding {
+function finding(rule: string, tensor: string, found: string, expected: string, obstacle: string | null): Finding {
   const name = tensor.length > 80 ? `${tensor.slice(0, 79)}…` : tensor;
-  return { rule, tensor, found, expected, message: `tensor ${name} ${found}, expected ${expected}` };
+  return { rule, tensor, found, expected, message: `tensor ${name} ${found}, expected ${expected}`, obstacle };
 }

@@ -1,6 +1,7 @@
 /** What a model file is, read from its header alone. */
 
 import { createChatTemplate } from '../chat/index.ts';
+import { checkVocabulary } from '../contract/index.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
 import { openModel } from '../formats/open-model.ts';
@@ -10,6 +11,7 @@ import type { Platform } from '../platform/platform.ts';
 import { createTokenizer, type Tokenizer, type TokenType } from '../tokenizer/index.ts';
 import { fileTypeName } from './file-type.ts';
 import { estimateMemory, loadEstimator, type MemoryEstimate } from './memory-estimate.ts';
+import { vocabularyOf } from './tokenizer.ts';
 
 export interface TensorTypeCount {
   readonly tensors: number;
@@ -115,6 +117,9 @@ export async function inspectFile(
       return architecture?.adjust?.(read) ?? read;
     });
     const tokenizer = attempt(() => createTokenizer(file.metadata));
+    if (tokenizer !== undefined) {
+      for (const { message } of checkVocabulary(vocabularyOf(tokenizer))) problems.push(`${bytes.name}: ${message}`);
+    }
     const template =
       tokenizer === undefined
         ? undefined

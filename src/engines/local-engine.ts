@@ -36,7 +36,7 @@ export class LocalEngine implements Engine {
     context: Pick<GenerationContext, 'backend' | 'tokenizer' | 'contextLength' | 'record'>,
     template: ChatTemplate | undefined,
     options: EngineOptions,
-    loadMs: number,
+    { loadMs, warnings }: Pick<EngineInfo, 'loadMs' | 'warnings'>,
   ) {
     const { backend, tokenizer } = context;
     const { hyperparameters } = prepared.model;
@@ -54,6 +54,7 @@ export class LocalEngine implements Engine {
       model: options.modelName ?? file.source.name,
       kvCacheBytes: backend.kvCacheBytes,
       loadMs,
+      warnings,
       backend: backendInfo,
     });
     this.#context = {
@@ -163,7 +164,10 @@ export class LocalEngine implements Engine {
 function describe(
   file: ModelFile,
   { model, weights }: PreparedModel,
-  rest: Pick<EngineInfo, 'model' | 'contextLength' | 'hasChatTemplate' | 'kvCacheBytes' | 'loadMs' | 'backend'>,
+  rest: Pick<
+    EngineInfo,
+    'model' | 'contextLength' | 'hasChatTemplate' | 'kvCacheBytes' | 'loadMs' | 'warnings' | 'backend'
+  >,
 ): EngineInfo {
   const hp = model.hyperparameters;
   const tensorTypes: Record<string, number> = {};

@@ -4,7 +4,7 @@ import { createReferenceBackend } from '../backends/reference/backend.ts';
 import { REFERENCE_TYPES } from '../backends/reference/dequantize.ts';
 import { createWasmBackend, WASM_TYPES } from '../backends/wasm/create.ts';
 import { createChatTemplate } from '../chat/index.ts';
-import type { Engine, EngineOptions } from '../engine.ts';
+import type { Engine, EngineOptions, EngineWarning } from '../engine.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
 import { openModel } from '../formats/open-model.ts';
@@ -37,14 +37,23 @@ export async function createLocalEngine(
     const tokenizer = createTokenizer(file.metadata);
     const template = createChatTemplate(file.metadata, tokenizer);
     const types = plan.name === 'reference' ? REFERENCE_TYPES : WASM_TYPES;
-    const prepared = await prepareModel(file, tokenizer, types, options.contextLength);
+    const prepared = await prepareModel(file, tokenizer, types, options);
+    const warnings: EngineWarning[] = [];
+    const warn = (warning: EngineWarning): void => {
+      warnings.push(warning);
+      options.onWarning?.(warning);
+    };
+    for (const { rule, message } of prepared.passedOver) warn({ rule, message: `${file.source.name}: ${message}` });
     const { contextLength } = prepared.model;
     const record = recorder(prepared);
     throwIfAborted(source, options);
     const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options });
     try {
       const context = { backend, tokenizer, contextLength, record };
-      return new LocalEngine(file, prepared, context, template, options, performance.now() - start);
+      return new LocalEngine(file, prepared, context, template, options, {
+        loadMs: performance.now() - start,
+        warnings,
+      });
     } catch (error) {
       await backend.dispose();
       throw error;

@@ -56,7 +56,7 @@ export async function estimateMemory(
   });
   const shared = platform.supportsSharedMemory();
   const threads = shared ? (asked ?? Math.min(MAX_THREADS, platform.defaultThreads())) : 1;
-  const { architecture, model, weights } = await prepareModel(file, tokenizer, WASM_TYPES, contextLength);
+  const { architecture, model, weights } = await prepareModel(file, tokenizer, WASM_TYPES, { contextLength });
   const { layout, kvCacheBytes } = await planWasmBackend({
     file,
     weights,

@@ -9,6 +9,7 @@ import type { Architecture, ExpectedTensor, Model } from '../models/architecture
 import { type Hyperparameters, readHyperparameters } from '../models/hyperparameters.ts';
 import { architectureOf } from '../models/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
+import { vocabularyOf } from './tokenizer.ts';
 
 /** KV cache positions when nobody says how many and the file allows more. */
 const DEFAULT_CONTEXT = 4096;
@@ -21,12 +22,21 @@ export interface PreparedModel {
   readonly model: Model;
   /** Tensors that a backend loads, in the order of the blocks. */
   readonly weights: readonly Weight[];
+  /** Rules of the contract that the file breaks and that were passed over. */
+  readonly passedOver: readonly Finding[];
+}
+
+export interface PrepareOptions {
+  /** Positions of the KV cache; 0 for the file's. Default: the file's, at most {@link DEFAULT_CONTEXT}. */
+  readonly contextLength?: number | undefined;
+  /** Pass over findings that leave something to compute. Default false. */
+  readonly skipContract?: boolean | undefined;
 }
 
 export interface Examination {
   readonly architecture: Architecture;
   readonly hyperparameters: Hyperparameters;
-  /** Empty when a hyperparameter is out of bounds: a list of tensors for four billion layers would not come back. */
+  /** Empty when a size is out of bounds: a list of tensors for four billion layers would not come back. */
   readonly expected: readonly ExpectedTensor[];
   /** Every rule of the contract that the file breaks. */
   readonly findings: readonly Finding[];
@@ -49,7 +59,8 @@ export function examineModel(
   const architecture = architectureOf(read.architecture, file.source.name);
   const hyperparameters = architecture.adjust?.(read) ?? read;
   const bounds = checkBounds(hyperparameters);
-  if (bounds.length > 0) return { architecture, hyperparameters, expected: [], findings: bounds };
+  if (bounds.some(({ obstacle }) => obstacle !== null))
+    return { architecture, hyperparameters, expected: [], findings: bounds };
   const expected = architecture.tensors(hyperparameters);
   const findings = checkContract({
     sourceName: file.source.name,
@@ -70,16 +81,16 @@ export async function prepareModel(
   file: ModelFile,
   tokenizer: Tokenizer,
   supportedTypes: ReadonlySet<string>,
-  askedContextLength?: number,
+  { contextLength: asked, skipContract = false }: PrepareOptions = {},
 ): Promise<PreparedModel> {
-  const vocabulary = { size: tokenizer.vocabularySize, specialTokens: tokenizer.declaredSpecialTokens };
-  const { architecture, hyperparameters, expected, findings } = examineModel(file, vocabulary, supportedTypes);
-  refuse(file.source.name, findings);
+  const examined = examineModel(file, vocabularyOf(tokenizer), supportedTypes);
+  const { architecture, hyperparameters, expected, findings } = examined;
+  refuse(file.source.name, findings, skipContract);
   const present = expected.filter(({ name }) => (file.tensors.get(name)?.byteLength ?? 0) > 0);
   const handles = new Map(present.map((tensor) => [tensor.name, handleOf(tensor)]));
   const vectors = new Map<string, Float32Array>();
   for (const { name } of present.filter(({ setup }) => setup)) vectors.set(name, await readVector(file, name));
-  const contextLength = chooseContextLength(hyperparameters.contextLength, askedContextLength);
+  const contextLength = chooseContextLength(hyperparameters, asked);
   const weight = (name: string): Weight => {
     const handle = handles.get(name);
     if (handle === undefined) throw new AprError('CONTRACT', `${file.source.name}: tensor ${name} is missing`);
@@ -98,7 +109,7 @@ export async function prepareModel(
     },
   };
   const weights = present.filter((tensor) => !tensor.setup).map(({ name }) => handles.get(name) as Weight);
-  return { architecture, model, weights };
+  return { architecture, model, weights, passedOver: findings };
 }
 
 function handleOf({ name, shape, kind }: ExpectedTensor): Weight {
@@ -106,13 +117,21 @@ function handleOf({ name, shape, kind }: ExpectedTensor): Weight {
   return { kind: 'weight', name, width, rows, experts, firstRow: 0, vector: kind === 'vector' };
 }
 
-function chooseContextLength(trained: number, asked: number | undefined): number {
+function chooseContextLength(
+  { contextLength: trained, sourceName, architecture }: Hyperparameters,
+  asked: number | undefined,
+): number {
   if (asked === undefined) return Math.min(trained, DEFAULT_CONTEXT);
   if (!Number.isInteger(asked) || asked < 0 || asked > MAX_CONTEXT) {
     const message = `the context length is ${asked}, expected a whole number from 0 (the file's) to ${MAX_CONTEXT}`;
     throw new AprError('USAGE', message);
   }
-  return asked === 0 ? trained : asked;
+  if (asked !== 0) return asked;
+  if (trained <= MAX_CONTEXT) return trained;
+  // Only with the contract skipped.
+  const key = `${architecture}.context_length`;
+  const message = `${sourceName}: metadata ${key} is ${trained}, more than the ${MAX_CONTEXT} that a KV cache can have; give the context length (-c)`;
+  throw new AprError('CONTRACT', message, { key, found: trained, expected: MAX_CONTEXT });
 }
 
 /** A vector of the file, of a type that the contract lets vectors have, as f32. */

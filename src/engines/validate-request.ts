@@ -16,9 +16,12 @@ function refuse(name: string, found: unknown, expected: string): never {
 /** @throws AprError USAGE naming the option */
 export function validateEngineOptions(source: unknown, options: EngineOptions): void {
   if (typeof source !== 'string' || source === '') refuse('source', source, 'the path of a model file');
-  const { backend, kernel, threads } = options;
+  const { backend, kernel, threads, skipContract } = options;
   if (backend !== undefined && !BACKENDS.includes(backend)) refuse('backend', backend, `one of ${BACKENDS.join(', ')}`);
   if (kernel !== undefined && !KERNELS.includes(kernel)) refuse('kernel', kernel, `one of ${KERNELS.join(', ')}`);
+  if (skipContract !== undefined && typeof skipContract !== 'boolean') {
+    refuse('skipContract', skipContract, 'true or false');
+  }
   if (threads !== undefined && !isWhole(threads, 1, MAX_THREADS)) {
     refuse('threads', threads, `a whole number from 1 to ${MAX_THREADS}`);
   }

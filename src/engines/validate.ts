@@ -3,7 +3,6 @@
 import { WASM_TYPES } from '../backends/wasm/create.ts';
 import { createChatTemplate } from '../chat/index.ts';
 import {
-  type ContractVocabulary,
   duplicateFinding,
   type Finding,
   QualityCounter,
@@ -21,6 +20,7 @@ import type { Platform } from '../platform/platform.ts';
 import { createTokenizer, type Tokenizer } from '../tokenizer/index.ts';
 import { examineModel, prepareModel } from './model.ts';
 import { isDecodable, readStretches } from './tensor-values.ts';
+import { vocabularyOf } from './tokenizer.ts';
 
 export interface ValidateOptions {
   /** Read all weights and look at their values. Default false. */
@@ -89,10 +89,7 @@ async function contractFindings(file: ModelFile): Promise<ValidationFinding[]> {
     }
   };
   const tokenizer = await stage<Tokenizer>('TOKENIZER', () => createTokenizer(file.metadata));
-  const vocabulary: ContractVocabulary | undefined = tokenizer && {
-    size: tokenizer.vocabularySize,
-    specialTokens: tokenizer.declaredSpecialTokens,
-  };
+  const vocabulary = tokenizer && vocabularyOf(tokenizer);
   const examined = await stage('ARCHITECTURE', () => examineModel(file, vocabulary, WASM_TYPES));
   for (const finding of examined?.findings ?? []) add(finding);
   if (tokenizer === undefined) return findings;
@@ -118,6 +115,7 @@ function findingOf(rule: string, sourceName: string, error: AprError): Finding {
     found: text('found') ?? message,
     expected: text('expected') ?? text('supported') ?? 'what the message says',
     message,
+    obstacle: 'setting the model up fails with it',
   };
 }
 
@@ -153,7 +151,7 @@ async function readQuality(
       const hex = (value: number): string => `0x${value.toString(16).padStart(8, '0')}`;
       const [found, expected] = [hex(stored), hex(computed)];
       const message = `the file's CRC-32 is ${found}, expected ${expected}: its data have changed since they were written`;
-      findings.push({ severity: 'error', rule: 'APR-CHECKSUM', found, expected, message });
+      findings.push({ severity: 'error', rule: 'APR-CHECKSUM', found, expected, message, obstacle: null });
     }
   }
   return { tensors, not_decoded: notDecoded };

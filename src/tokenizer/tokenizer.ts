@@ -40,13 +40,15 @@ export class Tokenizer {
   readonly paddingId: number | undefined;
   readonly addBos: boolean;
   readonly addEos: boolean;
-  /** Declared ids by their metadata keys. */
+  /** Declared ids by their metadata keys. One beyond the vocabulary counts as not declared everywhere else. */
   readonly declaredSpecialTokens: Readonly<Record<string, number>>;
+  /** Metadata keys that ask for a token to be added, with the key that should say which and is absent. */
+  readonly undeclaredSpecialTokens: Readonly<Record<string, string>>;
   readonly #vocabulary: Vocabulary;
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
 
-  /** @throws AprError BAD_FORMAT, CONTRACT, UNSUPPORTED */
+  /** @throws AprError BAD_FORMAT, UNSUPPORTED */
   constructor(metadata: Metadata) {
     this.model = readModelName(metadata);
     const vocabulary = new Vocabulary(metadata);
@@ -55,7 +57,7 @@ export class Tokenizer {
     this.#model = isPiece ? new SentencePieceModel(metadata, vocabulary) : new BytePairModel(metadata, vocabulary);
     this.#specialTokens = new SpecialTokens(vocabulary, rightStripping(metadata, vocabulary));
     this.vocabularySize = vocabulary.size;
-    this.declaredSpecialTokens = vocabulary.specialTokens;
+    this.declaredSpecialTokens = vocabulary.declaredSpecialTokens;
     // SentencePiece has fixed ids where the file declares none; byte-level BPE has not.
     const fixed = (id: number): number | undefined => (isPiece && id < vocabulary.size ? id : undefined);
     this.unknownId = vocabulary.declared('unknown') ?? fixed(0);
@@ -63,8 +65,17 @@ export class Tokenizer {
     this.eosId = vocabulary.declared('eos') ?? fixed(2);
     this.eotId = vocabulary.declared('eot');
     this.paddingId = vocabulary.declared('padding');
-    this.addBos = readAdd(metadata, 'bos', this.bosId, this.#model.addBos);
-    this.addEos = readAdd(metadata, 'eos', this.eosId, false);
+    const wantsBos = metadata.bool('tokenizer.ggml.add_bos_token') ?? this.#model.addBos;
+    const wantsEos = metadata.bool('tokenizer.ggml.add_eos_token') ?? false;
+    this.addBos = wantsBos && this.bosId !== undefined;
+    this.addEos = wantsEos && this.eosId !== undefined;
+    const undeclared: Record<string, string> = {};
+    for (const name of ['bos', 'eos'] as const) {
+      const [add, id] = [`tokenizer.ggml.add_${name}_token`, `tokenizer.ggml.${name}_token_id`];
+      const known = this[`${name}Id`] !== undefined || this.declaredSpecialTokens[id] !== undefined;
+      if (metadata.bool(add) === true && !known) undeclared[add] = id;
+    }
+    this.undeclaredSpecialTokens = undeclared;
   }
 
   /** Ends an answer: declared by the file, or known by its text. */
@@ -172,8 +183,8 @@ export class Tokenizer {
 }
 
 /**
- * The tokenizer that a file describes.
- * @throws AprError BAD_FORMAT, CONTRACT, UNSUPPORTED naming the key
+ * The tokenizer that a file describes. Whether its special tokens are in order is for the contract to say.
+ * @throws AprError BAD_FORMAT, UNSUPPORTED naming the key
  */
 export function createTokenizer(metadata: Metadata): Tokenizer {
   return new Tokenizer(metadata);
@@ -185,14 +196,6 @@ function readModelName(metadata: Metadata): 'gpt2' | 'llama' {
   if (name === 'gpt2' || name === 'llama') return name;
   const found = name === undefined ? 'missing' : `"${name}", which is not implemented`;
   throw new AprError('UNSUPPORTED', `${metadata.sourceName}: ${key} is ${found}; expected gpt2 or llama`, { key });
-}
-
-function readAdd(metadata: Metadata, name: string, id: number | undefined, fallback: boolean): boolean {
-  const key = `tokenizer.ggml.add_${name}_token`;
-  const declared = metadata.bool(key);
-  if (declared !== true || id !== undefined) return (declared ?? fallback) && id !== undefined;
-  const message = `${metadata.sourceName}: ${key} is true, but tokenizer.ggml.${name}_token_id is missing`;
-  throw new AprError('CONTRACT', message, { key });
 }
 
 /**

@@ -114,12 +114,14 @@ export class Vocabulary {
   readonly declaredTypes: Uint8Array;
   /** With the known control tokens set right. */
   readonly types: Uint8Array;
-  /** Declared ids by metadata key; all are below {@link size}. */
+  /** Ids by metadata key, as the file declares them. */
+  readonly declaredSpecialTokens: Readonly<Record<string, number>>;
+  /** Those that are below {@link size}. */
   readonly specialTokens: Readonly<Record<string, number>>;
   readonly endOfGeneration: ReadonlySet<number>;
   readonly #table: ByteStringTable;
 
-  /** @throws AprError BAD_FORMAT, CONTRACT */
+  /** @throws AprError BAD_FORMAT */
   constructor(metadata: Metadata) {
     const { sourceName } = metadata;
     const tokens = metadata.strings('tokenizer.ggml.tokens');
@@ -133,7 +135,10 @@ export class Vocabulary {
     this.#table = new ByteStringTable(tokens, 'last');
     this.declaredTypes = readTypes(metadata, tokens.length);
     this.types = this.declaredTypes.slice();
-    this.specialTokens = readSpecialTokens(metadata, tokens.length);
+    this.declaredSpecialTokens = readSpecialTokens(metadata);
+    // The contract refuses the others; whoever skips it gets none of them as a token.
+    const valid = Object.entries(this.declaredSpecialTokens).filter(([, id]) => id < tokens.length);
+    this.specialTokens = Object.fromEntries(valid);
     this.endOfGeneration = this.#findEnds();
   }
 
@@ -157,7 +162,7 @@ export class Vocabulary {
     return this.tokens.bytes.subarray(this.tokens.starts[id]!, this.tokens.ends[id]!);
   }
 
-  /** Declared id of `tokenizer.ggml.NAME_token_id`. */
+  /** Declared id of `tokenizer.ggml.NAME_token_id`, if it is one of the vocabulary. */
   declared(name: string): number | undefined {
     return this.specialTokens[`tokenizer.ggml.${name}_token_id`];
   }
@@ -228,16 +233,11 @@ export function assertCovers(metadata: Metadata, key: string, length: number, si
   throw new AprError('BAD_FORMAT', message, { key, found: length, expected: size });
 }
 
-function readSpecialTokens(metadata: Metadata, size: number): Record<string, number> {
+function readSpecialTokens(metadata: Metadata): Record<string, number> {
   const ids: Record<string, number> = {};
   for (const key of SPECIAL_KEYS) {
     const id = metadata.uint(key);
-    if (id === undefined) continue;
-    if (id >= size) {
-      const message = `${metadata.sourceName}: ${key} is ${id}, expected an id below the vocabulary size ${size}`;
-      throw new AprError('CONTRACT', message, { key, found: id, expected: size });
-    }
-    ids[key] = id;
+    if (id !== undefined) ids[key] = id;
   }
   return ids;
 }

@@ -64,6 +64,7 @@ export function fake({
     tensorTypes: { F32: 3 },
     hasChatTemplate,
     defaults: { ropeFreqBase: 10_000 },
+    warnings: [],
     weightBytes: 1e6,
     kvCacheBytes: 1e3,
     loadMs: 12,
@@ -112,7 +113,8 @@ export function fake({
     seen,
     loadCreateEngine: async () => async (source, options) => {
       seen.source = source;
-      if (options !== undefined) seen.options = options;
+      const { onWarning: _, ...asked } = options ?? {};
+      seen.options = asked;
       return engine;
     },
   };

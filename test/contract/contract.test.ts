@@ -8,6 +8,7 @@ import {
   type ContractTensor,
   checkContract,
   type ExpectedTensor,
+  refuse,
 } from '../../src/contract/index.ts';
 import { rejection } from '../formats/rejection.ts';
 
@@ -315,6 +316,33 @@ test('a hyperparameter out of bounds is told alone, and before there is a list o
   await rejection(() => assertBounds('model.gguf', hyperparameters), 'CONTRACT', 'model.gguf', 'llama.block_count');
   assertBounds('model.gguf', HYPERPARAMETERS);
   assert.is(checkContract(input({ hyperparameters, tensors: { 'output_norm.weight': tensor([768]) } })).length, 1);
+});
+
+test('a number within a formula out of bounds does not hide the tensors, and is no obstacle', () => {
+  const findings = checkContract(
+    input({ hyperparameters: { rmsEps: Number.NaN }, tensors: { 'blk.0.extra.weight': tensor([4]) } }),
+  );
+  assert.equal(
+    findings.map(({ rule, obstacle }) => [rule, obstacle]),
+    [
+      ['model-metadata-bounds-v1', null],
+      ['TENSOR-KNOWN', null],
+    ],
+  );
+  refuse('model.gguf', findings, true);
+});
+
+test('with the contract skipped, the first obstacle is told with its reason', async () => {
+  const tensors = { 'blk.0.extra.weight': tensor([4]), 'output_norm.weight': undefined };
+  const findings = checkContract(input({ tensors }));
+  await rejection(() => refuse('model.gguf', findings), 'CONTRACT', 'output_norm.weight', '(and 1 more)');
+  const error = await rejection(
+    () => refuse('model.gguf', findings, true),
+    'CONTRACT',
+    'output_norm.weight is missing',
+    '--skip-contract cannot pass over it: its values are part of every pass',
+  );
+  assert.is(error.details.findings, 1);
 });
 
 test('several findings: the first, and how many more', async () => {

@@ -8,6 +8,7 @@ import { loadSeeds } from './seeds.ts';
 import { runOne } from './target.ts';
 
 const COUNT = 400;
+const SKIP_COUNT = 300;
 
 test('sound files run', async () => {
   for (const { name, bytes } of await loadSeeds()) {
@@ -30,6 +31,22 @@ test(`${COUNT} damaged files: each runs or ends with a typed error that names it
   // The damage is neither too coarse nor without effect.
   for (const expected of ['ran', 'BAD_FORMAT', 'CONTRACT', 'UNSUPPORTED']) {
     assert.ok((results[expected] ?? 0) >= 5, `${expected}: ${JSON.stringify(results)}`);
+  }
+});
+
+test(`${SKIP_COUNT} damaged files with the contract skipped: the same, and more of them run`, async () => {
+  const seeds = await loadSeeds();
+  const results: Record<string, number> = {};
+  for (let number = 1; number <= SKIP_COUNT; number++) {
+    // The numbers behind those of the test before, so that they are other files.
+    const random = new Random(COUNT + number);
+    const seed = random.pick(seeds);
+    const { result, crash } = await runOne(`mutant-${number}`, mutate(seed, random), true);
+    assert.is(crash, undefined, `number ${COUNT + number} (${seed.name}): ${crash}`);
+    results[result] = (results[result] ?? 0) + 1;
+  }
+  for (const expected of ['ran', 'ran with warnings', 'CONTRACT']) {
+    assert.ok((results[expected] ?? 0) >= 3, `${expected}: ${JSON.stringify(results)}`);
   }
 });
 

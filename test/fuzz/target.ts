@@ -1,6 +1,7 @@
 /** What a damaged file goes through: everything that running it would do, on one thread and with little memory. */
 
 import { WASM_TYPES } from '../../src/backends/wasm/create.ts';
+import type { Engine } from '../../src/engine.ts';
 import { createLocalEngine } from '../../src/engines/local.ts';
 import { prepareModel } from '../../src/engines/model.ts';
 import { AprError } from '../../src/errors.ts';
@@ -12,7 +13,7 @@ import { createTokenizer } from '../../src/tokenizer/index.ts';
 import type { Mutant } from './mutate.ts';
 
 export interface Outcome {
-  /** `ran`, or the code of an AprError. */
+  /** `ran`, `ran with warnings`, or the code of an AprError. */
   readonly result: string;
   /** Anything but a typed error, or one that must not come from a file. */
   readonly crash?: string;
@@ -73,7 +74,8 @@ export function sourceOf(name: string, { head, tail }: Mutant): ByteSource {
   return source;
 }
 
-export async function runOne(name: string, mutant: Mutant): Promise<Outcome> {
+/** @param skipContract as `apr run --skip-contract` */
+export async function runOne(name: string, mutant: Mutant, skipContract = false): Promise<Outcome> {
   const source = sourceOf(name, mutant);
   const cpu = process.cpuUsage();
   const before = memory();
@@ -86,14 +88,22 @@ export async function runOne(name: string, mutant: Mutant): Promise<Outcome> {
       const tokenizer = createTokenizer(file.metadata);
       const ids = tokenizer.encode(TEXT, { special: true, addSpecial: true });
       tokenizer.decode(ids, { special: true });
-      await prepareModel(file, tokenizer, WASM_TYPES, CONTEXT_LENGTH);
+      await prepareModel(file, tokenizer, WASM_TYPES, { contextLength: CONTEXT_LENGTH, skipContract });
     } finally {
       headerBytes = Math.max(0, memory() - before - source.size);
     }
-    const engine = await createLocalEngine(platformFor(source), name, { shared: false, contextLength: CONTEXT_LENGTH });
+    const engine = await createLocalEngine(platformFor(source), name, {
+      shared: false,
+      contextLength: CONTEXT_LENGTH,
+      skipContract,
+    });
     try {
       const [first = 0] = engine.tokenize(TEXT);
       await engine.forward([first]);
+      if (engine.info.warnings.length > 0) {
+        result = 'ran with warnings';
+        await answer(engine, first);
+      }
       if (engine.info.hasChatTemplate) engine.applyChatTemplate([{ role: 'user', content: TEXT }]);
     } finally {
       await engine.dispose();
@@ -107,6 +117,17 @@ export async function runOne(name: string, mutant: Mutant): Promise<Outcome> {
   const { user, system } = process.cpuUsage(cpu);
   const outcome = { result, seconds: (user + system) / 1e6, headerBytes };
   return crash === undefined ? outcome : { ...outcome, crash };
+}
+
+/** Two tokens; numbers that are none, after a norm or a rotation that makes no sense, are a typed error. */
+async function answer(engine: Engine, first: number): Promise<void> {
+  try {
+    for await (const event of engine.generate({ prompt: [first], maxTokens: 2, ignoreEos: true })) {
+      if (event.event === 'token') engine.detokenize([event.token_id]);
+    }
+  } catch (error) {
+    if (!(error instanceof AprError) || error.code !== 'INFERENCE' || !/logit/.test(error.message)) throw error;
+  }
 }
 
 function memory(): number {

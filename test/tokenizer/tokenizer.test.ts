@@ -224,7 +224,25 @@ test('BOS and EOS', () => {
   assert.equal(make({ ...entries, pre: 'llama-bpe' }).encode('a', { addSpecial: true }), [256, 97]);
   assert.equal(make({ ...entries, pre: 'llama-bpe', add_bos_token: false }).encode('a', { addSpecial: true }), [97]);
   assert.is(make({ ...entries, pre: 'llama-bpe', bos_token_id: undefined }).addBos, false);
-  assert.is(failure(() => make({ ...entries, add_bos_token: true, bos_token_id: undefined })).code, 'CONTRACT');
+  const undeclared = make({ ...entries, add_bos_token: true, bos_token_id: undefined });
+  assert.is(undeclared.addBos, false);
+  assert.equal(undeclared.undeclaredSpecialTokens, {
+    'tokenizer.ggml.add_bos_token': 'tokenizer.ggml.bos_token_id',
+  });
+  assert.equal(asks.undeclaredSpecialTokens, {});
+});
+
+test('special tokens beyond the vocabulary are none', () => {
+  const entries = bpeEntries([], { '<b>': 3, '<e>': 3 });
+  const tokenizer = make({ ...entries, bos_token_id: 258, add_bos_token: true, eos_token_id: 4_294_967_295 });
+  assert.equal(tokenizer.declaredSpecialTokens, {
+    'tokenizer.ggml.bos_token_id': 258,
+    'tokenizer.ggml.eos_token_id': 4_294_967_295,
+  });
+  assert.equal([tokenizer.bosId, tokenizer.eosId, tokenizer.addBos], [undefined, undefined, false]);
+  assert.equal(tokenizer.undeclaredSpecialTokens, {});
+  assert.equal(tokenizer.encode('a', { addSpecial: true }), [97]);
+  assert.equal(tokenizer.endOfGenerationIds, []);
 });
 
 test('ends of generation', () => {
@@ -301,8 +319,6 @@ test('broken metadata', () => {
       'BAD_FORMAT',
       /token_type has 2 entries, expected one for each of the 258/,
     ],
-    ['BOS out of range', { bos_token_id: 258 }, 'CONTRACT', /tokenizer\.ggml\.bos_token_id is 258.*258/],
-    ['padding out of range', { padding_token_id: 4_294_967_295 }, 'CONTRACT', /padding_token_id/],
     ['negative EOS', { eos_token_id: -1 }, 'BAD_FORMAT', /eos_token_id/],
     [
       'foreign merges',
