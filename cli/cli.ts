@@ -2,6 +2,7 @@
 
 import { type CAC, cac } from 'cac';
 import { AprError } from '../src/errors.ts';
+import { BUNDLED_MODELS } from '../src/platform/node/bundled-models.ts';
 import { COMMANDS, type Command } from './commands/index.ts';
 import { GLOBAL_OPTIONS } from './commands/run-options.ts';
 import type { Environment } from './environment.ts';
@@ -11,7 +12,6 @@ import { packageVersion } from './package.ts';
 import { type OutputForm, renderError, statusOf } from './render/error.ts';
 import { commandSections, generalSections } from './render/help.ts';
 import { write } from './render/terminal.ts';
-import { MODEL_ALIASES } from './source.ts';
 
 /** How errors are to be told, known before anything else is checked. */
 export interface ErrorForm {
@@ -101,7 +101,7 @@ function findCommand(name: string): Command {
   if (command !== undefined) return command;
   const names = COMMANDS.map((one) => one.name);
   const near = nearest(name, names);
-  const isSource = Object.hasOwn(MODEL_ALIASES, name) || /\.(gguf|apr)$/i.test(name);
+  const isSource = BUNDLED_MODELS.includes(name) || /\.(gguf|apr)$/i.test(name);
   const suggestion = near ?? (isSource ? `run ${name}` : undefined);
   const advice =
     suggestion === undefined ? `expected one of ${[...names, 'help'].join(', ')}` : `did you mean "apr ${suggestion}"?`;

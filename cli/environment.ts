@@ -17,6 +17,8 @@ export interface Environment {
   takeInterrupts?(handler: () => void): () => void;
   /** What an interrupt does when no command takes it: the process ends. */
   interrupted?(): void;
+  /** Whether there is something at this path, asked before a prompt is waited for. Absent: opening it says so. */
+  sourceExists?(path: string): boolean;
   /** Imports the engine only when a command needs it. */
   loadCreateEngine(): Promise<typeof createEngine>;
 }

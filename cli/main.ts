@@ -13,6 +13,7 @@ if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
 
 const { runCli } = await import('./cli.ts');
 const { AprError } = await import('../src/errors.ts');
+const { sourceExists } = await import('./source.ts');
 const { renderError } = await import('./render/error.ts');
 
 const errors: ErrorForm = { form: 'text', verbose: false };
@@ -51,6 +52,7 @@ const status = await runCli(
         onInterrupt = interrupted;
       };
     },
+    sourceExists,
     loadCreateEngine: async () => (await import('../src/index.ts')).createEngine,
   },
   errors,

@@ -1,23 +1,19 @@
 /** What SOURCE may be. */
 
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { AprError } from '../src/errors.ts';
+import { BUNDLED_MODELS, bundledModelPath } from '../src/platform/node/bundled-models.ts';
 import { nearest } from './nearest.ts';
 import { quote } from './options.ts';
-import { packageRoot } from './package.ts';
-
-/** Names of the models that come with the package. */
-export const MODEL_ALIASES: Readonly<Record<string, string>> = {
-  demo: 'models-fixtures/demo-qwen3moe-q4_k_m.gguf',
-};
 
 /**
  * Path of the model file.
  * @throws AprError USAGE for a source that is not a local file
  */
 export function resolveSource(source: string): string {
-  if (Object.hasOwn(MODEL_ALIASES, source)) return join(packageRoot(), MODEL_ALIASES[source] as string);
+  const bundled = bundledModelPath(source);
+  if (bundled !== undefined) return bundled;
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(source)?.[1];
   if (scheme !== undefined) {
     throw new AprError(
@@ -29,6 +25,15 @@ export function resolveSource(source: string): string {
   }
   if (source === '') throw new AprError('USAGE', 'SOURCE is empty, expected the path of a model file or "demo"');
   return source;
+}
+
+/** False where there certainly is nothing; what else may be wrong with a path, opening it says. */
+export function sourceExists(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /** The error of opening `source`, with what may have been meant where there is no such file. */
@@ -44,7 +49,7 @@ export function withAdvice(error: unknown, source: string): unknown {
 
 /** A name that was perhaps meant: an alias, or a file in the same folder. */
 function neighbour(source: string): string | undefined {
-  const alias = nearest(source, Object.keys(MODEL_ALIASES));
+  const alias = nearest(source, BUNDLED_MODELS);
   if (alias !== undefined) return alias;
   const folder = dirname(source);
   const models = existsSync(folder) ? readdirSync(folder).filter((name) => /\.(gguf|apr)$/i.test(name)) : [];

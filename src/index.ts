@@ -14,7 +14,7 @@ import type { Tokenizer } from './tokenizer/index.ts';
 /**
  * Loads a model file and returns an engine that runs it.
  *
- * @param source path of a GGUF or .apr file
+ * @param source path of a GGUF or .apr file, or "demo" for the model that comes with apr
  * @throws AprError; its `code` says what is wrong, its message what to do
  */
 export function createEngine(source: string, options: EngineOptions = {}): Promise<Engine> {

@@ -36,6 +36,9 @@ export async function run(
   checkTogether(values);
   const path = resolveSource(source);
   const options = engineOptions(values);
+  if (environment.sourceExists?.(path) === false) {
+    throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
+  }
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input, onWait }, stdin);
 

@@ -50,10 +50,17 @@ export async function createLocalEngine(
     const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options });
     try {
       const context = { backend, tokenizer, contextLength, record };
-      return new LocalEngine(file, prepared, context, template, options, {
-        loadMs: performance.now() - start,
-        warnings,
-      });
+      return new LocalEngine(
+        file,
+        prepared,
+        context,
+        template,
+        { modelName: source, ...options },
+        {
+          loadMs: performance.now() - start,
+          warnings,
+        },
+      );
     } catch (error) {
       await backend.dispose();
       throw error;

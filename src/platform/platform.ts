@@ -8,7 +8,10 @@ import type { KernelPool } from '../scheduling/kernel-pool.ts';
 export type KernelBuild = `${'simd' | 'relaxed'}-${'shared' | 'plain'}`;
 
 export interface Platform {
-  /** @throws AprError NOT_FOUND, BAD_FORMAT, IO */
+  /**
+   * Opens a path, an address or the name of a model that comes with apr, whatever of these the platform has.
+   * @throws AprError NOT_FOUND, BAD_FORMAT, IO
+   */
   openSource(location: string): Promise<ByteSource>;
   /** Threads to use when nobody says how many. */
   defaultThreads(): number;

@@ -68,6 +68,11 @@ for (const [words, message] of [
   test(`apr ${words.join(' ')} → 2`, async () => fails(await apr(words), 2, message));
 }
 
+test('a file that is not there goes before a prompt that is not there', async () => {
+  fails(await apr(['run', 'no-such.gguf']), 3, /^apr: no-such\.gguf: no such file; expected the path/);
+  fails(await apr(['run', 'demoo']), 3, /did you mean "demo"\?/);
+});
+
 for (const [option, value] of [
   ['-n', 'x'],
   ['-t', '0'],

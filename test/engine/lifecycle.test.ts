@@ -7,7 +7,7 @@ import { runInNewContext } from 'node:vm';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLocalEngine } from '../../src/engines/local.ts';
-import { AprError, createEngine, type Engine } from '../../src/index.ts';
+import { AprError, createEngine, type Engine, loadTokenizer } from '../../src/index.ts';
 import { createKernelPool } from '../../src/platform/node/kernel-pool.ts';
 import { nodePlatform } from '../../src/platform/node/platform.ts';
 import { buildGguf, typed } from '../formats/gguf-builder.ts';
@@ -254,6 +254,17 @@ test('loading can be aborted, and bad options are refused', async () => {
   assert.is(await code(createEngine(DEMO, { kernel: 'banana' as 'simd' })), 'USAGE');
   assert.is(await code(createEngine(5 as unknown as string)), 'USAGE');
   assert.is(await code(createEngine('no-such-file.gguf')), 'NOT_FOUND');
+});
+
+test('the demo model goes by its name here too', async () => {
+  const engine = await createEngine('demo', { threads: 1 });
+  try {
+    assert.equal([engine.info.model, engine.info.architecture], ['demo', 'qwen3moe']);
+    assert.is(await text(engine), '2 + 2 = 4');
+  } finally {
+    await engine.dispose();
+  }
+  assert.is((await loadTokenizer('demo')).vocabularySize, engine.info.vocabularySize);
 });
 
 test('a model that does not fit into memory is refused with both numbers', async () => {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
 import { AprError } from '../../errors.ts';
 import type { KernelBuild, Platform } from '../platform.ts';
+import { bundledModelPath } from './bundled-models.ts';
 import { openFileSource } from './file-source.ts';
 import { createKernelPool } from './kernel-pool.ts';
 
@@ -14,7 +15,7 @@ const RELAXED_PROBE = new Uint8Array([
 ]);
 
 export const nodePlatform: Platform = {
-  openSource: openFileSource,
+  openSource: (location) => openFileSource(bundledModelPath(location) ?? location),
   defaultThreads: () => availableParallelism(),
   // Counts what the page cache would give back, and a container's limit; older Node tells free memory only.
   availableMemory: () => (process as { availableMemory?: () => number }).availableMemory?.() ?? freemem(),
