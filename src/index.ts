@@ -1,6 +1,7 @@
 /** apr: language models anywhere JavaScript runs. The public exports, for Node and what behaves like it. */
 
 import type { Engine, EngineOptions } from './engine.ts';
+import { type BlockListing, type ReadBlocksOptions, readBlocksOf } from './engines/blocks.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
 import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
 import { createLocalEngine } from './engines/local.ts';
@@ -53,6 +54,16 @@ export function listTensors(source: string, options: ListTensorsOptions = {}): P
 }
 
 /**
+ * Blocks of a tensor with their bytes named and their values decoded: scales, offsets, quants.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError NOT_FOUND for the file or the tensor, USAGE for a block that it does not have
+ */
+export function readBlocks(source: string, tensor: string, options: ReadBlocksOptions = {}): Promise<BlockListing> {
+  return readBlocksOf(nodePlatform, source, tensor, options);
+}
+
+/**
  * Holds a model file against the same contract as running it does, and reports every finding.
  *
  * @param source path of a GGUF or .apr file
@@ -98,6 +109,7 @@ export type {
   TokenizeOptions,
   TokenLogprob,
 } from './engine.ts';
+export type { BlockField, BlockListing, ReadBlocksOptions, TensorBlock } from './engines/blocks.ts';
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
 export type {
   Inspection,

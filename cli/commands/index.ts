@@ -6,6 +6,7 @@ import type { OutputForm } from '../render/error.ts';
 import { CHAT_OPTIONS } from './chat-options.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
+import { HEX_OPTIONS } from './hex-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TENSORS_OPTIONS } from './tensors-options.ts';
@@ -105,6 +106,17 @@ export const COMMANDS: readonly Command[] = [
       ['What the first layer holds', 'apr tensors model.gguf --filter "blk.0.*" --stats'],
     ],
     load: async () => (await import('./tensors.ts')).tensors,
+  }),
+  define({
+    name: 'hex',
+    summary: 'Show blocks of a tensor: bytes, scales, quants',
+    usage: 'hex SOURCE TENSOR [options]',
+    options: HEX_OPTIONS,
+    examples: [
+      ['The first block of a matrix, taken apart', 'apr hex model.gguf blk.0.attn_q.weight'],
+      ['Two blocks of row 100, for programs', 'apr hex model.gguf output.weight --row 100 -n 2 --json'],
+    ],
+    load: async () => (await import('./hex.ts')).hex,
   }),
   define({
     name: 'convert',

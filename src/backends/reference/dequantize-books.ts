@@ -6,21 +6,32 @@ import { halfToFloat } from '../half.ts';
 import { type BlockReader, half, nibble32 } from './block-reader.ts';
 
 /** `kvalues_iq4nl` of ggml-common.h. */
-const IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113] as const;
+export const IQ4 = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113] as const;
 /** `kvalues_mxfp4` of ggml-common.h: twice the values of E2M1. */
-const E2M1 = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12] as const;
+export const E2M1 = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12] as const;
 
 /** Eight signs from the seven that are kept: their number of minus signs is even. */
-function evenSigns(seven: number): number {
+export function evenSigns(seven: number): number {
   let parity = 0;
   for (let bits = seven; bits !== 0; bits >>= 1) parity ^= bits & 1;
   return seven | (parity << 7);
 }
 
 /** Magnitude of value i of a grid's entry, with the sign that is bit i of `signs`. */
-function signed(grid: Grid, entry: number, i: number, signs: number): number {
+export function signed(grid: Grid, entry: number, i: number, signs: number): number {
   const magnitude = grid.values[(grid.entries[entry]! >> (i * grid.bits)) & ((1 << grid.bits) - 1)]!;
   return (signs >> i) & 1 ? -magnitude : magnitude;
+}
+
+/** Base-3 digit n of a byte of TQ1_0, which is 256/243 of the number, rounded up. */
+export function ternaryDigit(view: DataView, at: number, n: number): number {
+  return (((view.getUint8(at) * 3 ** n) & 255) * 3) >> 8;
+}
+
+/** The f16 of IQ1_M: a quarter in the upper bits of each of its four u16 of scales. */
+export function iq1mScale(view: DataView, scales: number): number {
+  const word = (n: number): number => view.getUint16(scales + 2 * n, true);
+  return halfToFloat((word(0) >> 12) | ((word(1) >> 8) & 0xf0) | ((word(2) >> 4) & 0xf00) | (word(3) & 0xf000));
 }
 
 export const CODE_BOOK_READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
@@ -49,7 +60,7 @@ export const CODE_BOOK_READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
   // 48 bytes of five base-3 digits, 4 bytes of four, f16 d; d · (q − 1). A byte is 256/243 of its number, rounded up.
   TQ1_0: (view, offset, out, at) => {
     const d = half(view, offset + 52);
-    const digit = (byte: number, n: number): number => (((view.getUint8(offset + byte) * 3 ** n) & 255) * 3) >> 8;
+    const digit = (byte: number, n: number): number => ternaryDigit(view, offset + byte, n);
     for (let i = 0; i < 160; i++) out[at + i] = d * (digit(i & 31, i >> 5) - 1);
     for (let i = 0; i < 80; i++) out[at + 160 + i] = d * (digit(32 + (i & 15), i >> 4) - 1);
     for (let i = 0; i < 16; i++) out[at + 240 + i] = d * (digit(48 + (i & 3), i >> 2) - 1);
@@ -136,7 +147,7 @@ export const CODE_BOOK_READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
   // scale, one for 16 values, and a quarter of the f16 d.
   IQ1_M: (view, offset, out, at) => {
     const word = (n: number): number => view.getUint16(offset + 48 + 2 * n, true);
-    const d = halfToFloat((word(0) >> 12) | ((word(1) >> 8) & 0xf0) | ((word(2) >> 4) & 0xf00) | (word(3) & 0xf000));
+    const d = iq1mScale(view, offset + 48);
     const grid = gridOf('IQ1_M');
     for (let i = 0; i < 256; i++) {
       const upper = (view.getUint8(offset + 32 + (i >> 4)) >> (4 * ((i >> 3) & 1))) & 15;

@@ -131,14 +131,14 @@ const READERS: Partial<Record<GgmlTypeName, BlockReader>> = {
 };
 
 /** Scale of sub-block `sub`, 6 bits less 32, from the 12 packed bytes of Q3_K. */
-function q3Scale(view: DataView, offset: number, sub: number): number {
+export function q3Scale(view: DataView, offset: number, sub: number): number {
   const low = (view.getUint8(offset + (sub & 7)) >> (sub < 8 ? 0 : 4)) & 15;
   const high = (view.getUint8(offset + 8 + (sub & 3)) >> (2 * (sub >> 2))) & 3;
   return (low | (high << 4)) - 32;
 }
 
 /** Scale and minimum of sub-block `sub`, 6 bits each, from the 12 packed bytes of Q4_K and Q5_K. */
-function scaleMinimum(view: DataView, offset: number, sub: number): [number, number] {
+export function scaleMinimum(view: DataView, offset: number, sub: number): [number, number] {
   const byte = (index: number): number => view.getUint8(offset + index);
   if (sub < 4) return [byte(sub) & 63, byte(sub + 4) & 63];
   return [(byte(sub + 4) & 15) | ((byte(sub - 4) >> 6) << 4), (byte(sub + 4) >> 4) | ((byte(sub) >> 6) << 4)];
