@@ -3,6 +3,7 @@
 import type { Engine, EngineOptions } from './engine.ts';
 import { type BlockListing, type ReadBlocksOptions, readBlocksOf } from './engines/blocks.ts';
 import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
+import { type DiffOptions, diffFiles, type ModelDiff } from './engines/diff.ts';
 import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
 import { createLocalEngine } from './engines/local.ts';
 import { type ListTensorsOptions, listTensorsOf, type TensorListing } from './engines/tensors.ts';
@@ -64,6 +65,17 @@ export function readBlocks(source: string, tensor: string, options: ReadBlocksOp
 }
 
 /**
+ * Two model files side by side: metadata and tensors that differ, and how far.
+ *
+ * @param a path of a GGUF or .apr file
+ * @param b path of another
+ * @throws AprError for a file that cannot be read
+ */
+export function diffModels(a: string, b: string, options: DiffOptions = {}): Promise<ModelDiff> {
+  return diffFiles(nodePlatform, a, b, options);
+}
+
+/**
  * Holds a model file against the same contract as running it does, and reports every finding.
  *
  * @param source path of a GGUF or .apr file
@@ -111,6 +123,14 @@ export type {
 } from './engine.ts';
 export type { BlockField, BlockListing, ReadBlocksOptions, TensorBlock } from './engines/blocks.ts';
 export type { Conversion, ConvertOptions } from './engines/convert.ts';
+export type {
+  DiffOptions,
+  Distance,
+  MetadataDifference,
+  ModelDiff,
+  TensorDifference,
+  TensorSide,
+} from './engines/diff.ts';
 export type {
   Inspection,
   InspectOptions,

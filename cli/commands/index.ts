@@ -5,6 +5,7 @@ import { type OptionTable, type OptionValues, readValues, type ScannedArguments 
 import type { OutputForm } from '../render/error.ts';
 import { CHAT_OPTIONS } from './chat-options.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
+import { DIFF_OPTIONS } from './diff-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
 import { HEX_OPTIONS } from './hex-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
@@ -20,6 +21,8 @@ export interface Command {
   /** Behind `apr`. */
   readonly usage: string;
   readonly options: OptionTable;
+  /** Exit status that only this command has, as the help says it. */
+  readonly status?: string;
   /** What it does, then how it is written. */
   readonly examples: readonly (readonly [string, string])[];
   /** Returns the exit status; a failure is thrown. */
@@ -117,6 +120,18 @@ export const COMMANDS: readonly Command[] = [
       ['Two blocks of row 100, for programs', 'apr hex model.gguf output.weight --row 100 -n 2 --json'],
     ],
     load: async () => (await import('./hex.ts')).hex,
+  }),
+  define({
+    name: 'diff',
+    summary: 'Compare two model files: metadata, tensors, cosine',
+    usage: 'diff A B [options]',
+    options: DIFF_OPTIONS,
+    status: '1 they differ',
+    examples: [
+      ['What a conversion changed', 'apr diff model.gguf model.apr'],
+      ['Which tensors a quantisation hurt most', 'apr diff model-f16.gguf model-q4_k_m.gguf --threshold 0.995'],
+    ],
+    load: async () => (await import('./diff.ts')).diff,
   }),
   define({
     name: 'convert',

@@ -28,7 +28,7 @@ export function generalSections(version: string, commands: readonly Command[]): 
   ];
 }
 
-export function commandSections({ summary, usage, options, examples: shown }: Command): HelpSection[] {
+export function commandSections({ summary, usage, options, status, examples: shown }: Command): HelpSection[] {
   const all: OptionTable = { ...options, ...GLOBAL_OPTIONS };
   const groups = [...new Set(Object.values(all).map(({ group }) => group))];
   return [
@@ -48,7 +48,7 @@ export function commandSections({ summary, usage, options, examples: shown }: Co
     {
       title: 'Exit status',
       body:
-        '  0 done, 2 usage, 3 not found, 4 not a readable model file, 5 refused, 6 cannot load,\n' +
+        `  0 done, ${status === undefined ? '' : `${status}, `}2 usage, 3 not found, 4 not a readable model file, 5 refused, 6 cannot load,\n` +
         '  7 input or output failed, 8 inference failed, 130 interrupted',
     },
   ];

@@ -3,7 +3,7 @@
 import type { Inspection, MemoryEstimate, TokenEntry } from '../../src/index.ts';
 import type { Style } from './style.ts';
 import { visibleLine } from './terminal.ts';
-import { plural, showBytes, showCount } from './units.ts';
+import { plural, showBytes, showCount, showScalar } from './units.ts';
 
 type Row = readonly [name: string, text: string];
 
@@ -114,13 +114,6 @@ export function metadataLines(metadata: NonNullable<Inspection['metadata']>, sty
       return `  ${key.padEnd(width)}  ${visibleLine(cut)}`;
     }),
   ];
-}
-
-/** The shortest decimal that is the same f32, for what the file keeps as one: 1e-6, and not 9.999999974752427e-7. */
-function showScalar(value: string | number | boolean): string {
-  if (typeof value !== 'number' || Math.fround(value) !== value) return JSON.stringify(value);
-  const short = Number(value.toPrecision(7));
-  return String(Math.fround(short) === value ? short : value);
 }
 
 export function* tokenLines(vocabulary: readonly TokenEntry[], style: Style): Generator<string> {

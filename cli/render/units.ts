@@ -32,3 +32,10 @@ export function showShape(shape: readonly number[]): string {
 export function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** The shortest decimal that is the same f32, for what the file keeps as one: 1e-6, and not 9.999999974752427e-7. */
+export function showScalar(value: string | number | boolean): string {
+  if (typeof value !== 'number' || Math.fround(value) !== value) return JSON.stringify(value);
+  const short = Number(value.toPrecision(7));
+  return String(Math.fround(short) === value ? short : value);
+}

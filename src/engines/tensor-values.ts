@@ -10,7 +10,7 @@ const STRETCH_VALUES = 1 << 19;
 export interface Stretch {
   readonly bytes: Uint8Array;
   /** The same as f32, valid until the next stretch; undefined for a type without a decoder. */
-  readonly values: Float32Array | undefined;
+  decode(): Float32Array | undefined;
 }
 
 /** Whether the values of that type can be looked at. */
@@ -31,16 +31,19 @@ export async function* readStretches(
 ): AsyncGenerator<Stretch> {
   const { type, offset, byteLength } = tensor;
   const step = (STRETCH_VALUES / type.blockSize) * type.blockBytes;
-  const decoded = isDecodable(tensor)
-    ? new Float32Array(Math.min(STRETCH_VALUES, (byteLength / type.blockBytes) * type.blockSize))
-    : undefined;
+  // The first stretch is the longest: if it was not decoded, none is.
+  let decoded: Float32Array | undefined;
   for (let at = 0; at < byteLength; at += step) {
     if (signal?.aborted) throw new AprError('ABORTED', `reading ${source.name} was aborted`);
     const bytes = await source.read(offset + at, Math.min(step, byteLength - at));
-    const values = decoded?.subarray(0, (bytes.length / type.blockBytes) * type.blockSize);
-    if (values !== undefined) {
-      dequantize(type, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, values.length, values);
-    }
-    yield { bytes, values };
+    const decode = (): Float32Array | undefined => {
+      if (!isDecodable(tensor)) return undefined;
+      const count = (bytes.length / type.blockBytes) * type.blockSize;
+      decoded ??= new Float32Array(count);
+      const values = decoded.subarray(0, count);
+      dequantize(type, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, count, values);
+      return values;
+    };
+    yield { bytes, decode };
   }
 }

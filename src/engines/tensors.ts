@@ -140,7 +140,10 @@ async function readStatistics(
 ): Promise<TensorStatistics | null> {
   if (!isDecodable(tensor)) return null;
   const counter = new QualityCounter({ name: tensor.name, type: tensor.type.name, shape: tensor.shape });
-  for await (const { values } of readStretches(file, tensor, signal)) if (values !== undefined) counter.add(values);
+  for await (const { decode } of readStretches(file, tensor, signal)) {
+    const values = decode();
+    if (values !== undefined) counter.add(values);
+  }
   const { count, nan, infinite, zeros, min, max, mean, l2_norm } = counter.result();
   const finite = count - nan - infinite;
   // Rounding can take the difference below zero where all values are equal.

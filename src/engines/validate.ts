@@ -165,8 +165,9 @@ async function readTensor(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   let checksum = 0;
-  for await (const { bytes, values } of readStretches(file, tensor, signal)) {
+  for await (const { bytes, decode } of readStretches(file, tensor, signal)) {
     checksum = crc32(bytes, checksum);
+    const values = decode();
     if (values !== undefined) counter?.add(values);
   }
   return checksum;
