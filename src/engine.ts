@@ -43,6 +43,8 @@ export interface EngineOptions {
   /** What results call the model. Default: the source as it was given. */
   modelName?: string;
   onProgress?: (progress: LoadProgress) => void;
+  /** Told when each stage of loading was. */
+  observer?: Pick<PassObserver, 'onSpan'>;
   /** Aborts loading. */
   signal?: AbortSignal;
 }
@@ -243,4 +245,4 @@ export interface Engine {
   dispose(): Promise<void>;
 }
 
-export type { PassObserver, Tap } from './graph/observer.ts';
+export type { PassObserver, PassStep, PassTiming, Span, Tap, ThreadTimes } from './graph/observer.ts';

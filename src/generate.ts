@@ -13,7 +13,7 @@ import type {
 import { AprError } from './errors.ts';
 import type { Backend } from './graph/backend.ts';
 import type { PassRecord } from './graph/command.ts';
-import type { PassObserver } from './graph/observer.ts';
+import { type PassObserver, rowsOfPass, type Span, spanned } from './graph/observer.ts';
 import { createSampler, logprobsOf } from './sampling/index.ts';
 import { StreamingDecoder } from './tokenizer/streaming-decoder.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
@@ -36,6 +36,10 @@ export interface GenerationContext {
 }
 
 const DEFAULT_MAX_TOKENS = 128;
+
+function tokenDetails(token: number): Span['details'] {
+  return { token };
+}
 
 /**
  * Generates one answer to `prompt`. The caller holds the engine's lock.
@@ -67,10 +71,12 @@ export async function* generateTokens(
   const start = performance.now();
   try {
     let logits = await prefill(context, prompt.slice(cachedTokens), cachedTokens, observer, signal);
-    prefillMs = performance.now() - start;
+    const prefilled = performance.now();
+    prefillMs = prefilled - start;
+    observer?.onSpan?.({ name: 'prefill', start, end: prefilled, details: { tokens: prompt.length - cachedTokens } });
     while (tokens.length < maxTokens) {
       const stepStart = performance.now();
-      const token = sampler.sample(logits);
+      const token = spanned(observer, 'sample', () => sampler.sample(logits), tokenDetails);
       const ended = !(request.ignoreEos ?? false) && tokenizer.isEndOfGeneration(token);
       if (ended) {
         decodeMs += performance.now() - stepStart;
@@ -81,7 +87,12 @@ export async function* generateTokens(
         request.logprobs === undefined ? undefined : logprobEntry(context, logits, token, request.logprobs);
       if (logprob !== undefined) logprobs.push(logprob);
       const index = tokens.push(token) - 1;
-      const piece = decoder.push(token);
+      const piece = spanned(
+        observer,
+        'detokenize',
+        () => decoder.push(token),
+        ({ text }) => ({ text }),
+      );
       text += piece.text;
       decodeMs += performance.now() - stepStart;
       if (held !== undefined) yield held;
@@ -153,22 +164,23 @@ export async function prefill(
   signal?: AbortSignal,
 ): Promise<Float32Array> {
   const { backend } = context;
-  const size = observer === undefined ? backend.maxRows : Math.min(backend.maxRows, backend.observedRows);
+  const size = rowsOfPass(backend, observer);
   let logits: Float32Array | undefined;
   for (let at = 0; at < tokens.length; at += size) {
-    logits = await pass(context, tokens.slice(at, at + size), position + at, observer, signal);
+    const outputs = at + size < tokens.length ? 'none' : 'last';
+    logits = await pass(context, tokens.slice(at, at + size), position + at, observer, signal, outputs);
   }
   return logits as Float32Array;
 }
 
-/** One pass over consecutive tokens of the sequence; logits after the last one, or after all. */
+/** One pass over consecutive tokens of the sequence; logits after those that `outputs` says. */
 export async function pass(
   context: GenerationContext,
   tokens: readonly number[],
   position: number,
   observer?: PassObserver,
   signal?: AbortSignal,
-  all = false,
+  outputs: 'none' | 'last' | 'all' = 'last',
 ): Promise<Float32Array> {
   throwIfAborted(signal);
   const rows = tokens.length;
@@ -176,7 +188,7 @@ export async function pass(
     tokens: Int32Array.from(tokens),
     positions: Int32Array.from(tokens, (_, row) => position + row),
     sequences: new Int32Array(rows),
-    outputRows: all ? Int32Array.from(tokens, (_, row) => row) : Int32Array.of(rows - 1),
+    outputRows: outputRows(rows, outputs),
   };
   // What lies behind `position` is overwritten from here on, also if the pass fails half-way.
   context.cached.length = Math.min(context.cached.length, position);
@@ -184,6 +196,11 @@ export async function pass(
   const logits = await context.backend.execute(record, inputs, observer, signal);
   context.cached.push(...tokens);
   return logits;
+}
+
+function outputRows(rows: number, outputs: 'none' | 'last' | 'all'): Int32Array {
+  if (outputs === 'none') return new Int32Array();
+  return outputs === 'last' ? Int32Array.of(rows - 1) : Int32Array.from({ length: rows }, (_, row) => row);
 }
 
 /** How many leading tokens of the prompt the cache already holds; at least one is left to compute. */

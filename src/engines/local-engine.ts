@@ -16,6 +16,7 @@ import type {
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
 import { type GenerationContext, generateTokens, pass, prefill } from '../generate.ts';
+import { rowsOfPass, spanned } from '../graph/observer.ts';
 import { validateSampling } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { PreparedModel } from './model.ts';
@@ -120,10 +121,10 @@ export class LocalEngine implements Engine {
       return (await prefill(this.#context, ids, 0, observer, signal)).slice();
     }
     const out = new Float32Array(onLogits === undefined ? ids.length * vocabularySize : 0);
-    const size = Math.min(backend.maxOutputs, observer === undefined ? backend.maxRows : backend.observedRows);
+    const size = Math.min(backend.maxOutputs, rowsOfPass(backend, observer));
     for (let at = 0; at < ids.length; at += size) {
       const rows = ids.slice(at, at + size);
-      const logits = await pass(this.#context, rows, at, observer, signal, true);
+      const logits = await pass(this.#context, rows, at, observer, signal, 'all');
       if (onLogits === undefined) out.set(logits, at * vocabularySize);
       for (let row = 0; onLogits !== undefined && row < rows.length; row++) {
         onLogits(at + row, logits.subarray(row * vocabularySize, (row + 1) * vocabularySize));
@@ -140,13 +141,18 @@ export class LocalEngine implements Engine {
 
   #promptTokens(request: GenerateRequest): number[] {
     const { prompt, messages } = request;
-    if (messages !== undefined) return encodeSegments(this.#tokenizer, this.#renderChat(messages, request));
+    const encode = (work: () => number[]): number[] =>
+      spanned(request.observer, 'tokenize', work, ({ length }) => ({ tokens: length }));
+    if (messages !== undefined) {
+      const segments = spanned(request.observer, 'template', () => this.#renderChat(messages, request));
+      return encode(() => encodeSegments(this.#tokenizer, segments));
+    }
     for (const name of ['thinking', 'tools'] as const) {
       if (!request[name]) continue;
       throw new AprError('USAGE', `${name} needs messages and their chat template; a prompt says it all by itself`);
     }
     if (typeof prompt !== 'string') return [...prompt!];
-    return this.#tokenizer.encode(prompt, { special: true, addSpecial: true });
+    return encode(() => this.#tokenizer.encode(prompt, { special: true, addSpecial: true }));
   }
 
   #renderChat(messages: readonly ChatMessage[], { thinking = false, tools }: ChatOptions) {

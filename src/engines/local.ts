@@ -10,6 +10,7 @@ import type { ModelFile } from '../formats/model-file.ts';
 import { openModel } from '../formats/open-model.ts';
 import type { Backend } from '../graph/backend.ts';
 import type { PassRecord } from '../graph/command.ts';
+import { spanned, spannedAsync } from '../graph/observer.ts';
 import { Ops } from '../graph/ops.ts';
 import type { Platform } from '../platform/platform.ts';
 import { createTokenizer } from '../tokenizer/index.ts';
@@ -33,11 +34,12 @@ export async function createLocalEngine(
   throwIfAborted(source, options);
   const bytes = await platform.openSource(source);
   try {
-    const file = await openModel(bytes);
-    const tokenizer = createTokenizer(file.metadata);
-    const template = createChatTemplate(file.metadata, tokenizer);
+    const { observer } = options;
+    const file = await spannedAsync(observer, 'header', () => openModel(bytes));
+    const tokenizer = spanned(observer, 'tokenizer', () => createTokenizer(file.metadata));
+    const template = spanned(observer, 'chat_template', () => createChatTemplate(file.metadata, tokenizer));
     const types = plan.name === 'reference' ? REFERENCE_TYPES : WASM_TYPES;
-    const prepared = await prepareModel(file, tokenizer, types, options);
+    const prepared = await spannedAsync(observer, 'contract', () => prepareModel(file, tokenizer, types, options));
     const warnings: EngineWarning[] = [];
     const warn = (warning: EngineWarning): void => {
       warnings.push(warning);
@@ -50,6 +52,8 @@ export async function createLocalEngine(
     const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options });
     try {
       const context = { backend, tokenizer, contextLength, record };
+      const end = performance.now();
+      observer?.onSpan?.({ name: 'load', start, end, details: { bytes: bytes.size } });
       return new LocalEngine(
         file,
         prepared,
@@ -57,7 +61,7 @@ export async function createLocalEngine(
         template,
         { modelName: source, ...options },
         {
-          loadMs: performance.now() - start,
+          loadMs: end - start,
           warnings,
         },
       );
@@ -158,10 +162,14 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     const valueWidth = hyperparameters.headCountKv * hyperparameters.headDimV;
     const sizes = { contextLength, blockCount, keyWidth, valueWidth };
     const availableMemory = platform.availableMemory();
-    return createReferenceBackend({ file, tensors, ...sizes, availableMemory, ...onLoaded, ...signal });
+    return spannedAsync(options.observer, 'weights', () =>
+      createReferenceBackend({ file, tensors, ...sizes, availableMemory, ...onLoaded, ...signal }),
+    );
   }
-  const module = await platform.loadKernels(`${plan.kernel}-${plan.shared ? 'shared' : 'plain'}`);
-  return createWasmBackend({
+  const module = await spannedAsync(options.observer, 'kernels', () =>
+    platform.loadKernels(`${plan.kernel}-${plan.shared ? 'shared' : 'plain'}`),
+  );
+  const backend = {
     file,
     weights: prepared.weights,
     hyperparameters,
@@ -172,9 +180,10 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     module,
     threads: plan.threads,
     shared: plan.shared,
-    createPool: (threads) => platform.createPool(threads),
+    createPool: (threads: number) => platform.createPool(threads),
     availableMemory: platform.availableMemory(),
     ...onLoaded,
     ...signal,
-  });
+  };
+  return spannedAsync(options.observer, 'weights', () => createWasmBackend(backend));
 }

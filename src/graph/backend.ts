@@ -24,7 +24,7 @@ export interface Backend {
   readonly maxRows: number;
   /** Rows of one pass at most when all of them want logits. */
   readonly maxOutputs: number;
-  /** Rows of one pass at most when an observer looks on. */
+  /** Rows of one pass at most when an observer wants activations; see {@link rowsOfPass}. */
   readonly observedRows: number;
   /**
    * Says that no pass follows for now: an idle backend uses no CPU and does not keep the process alive. It comes to rest
@@ -33,7 +33,7 @@ export interface Backend {
   rest(): Promise<void>;
   /**
    * Runs one pass.
-   * @returns logits [outputs × vocabulary], a view that the next pass overwrites
+   * @returns logits [outputs × vocabulary], a view that the next pass overwrites; empty for a pass without outputs
    * @throws AprError INFERENCE when a computation failed, ABORTED by the signal, DISPOSED; the cache of the pass's rows
    *   is undefined then
    */

@@ -125,13 +125,13 @@ export type Command =
   /** dst row = x row · sigmoid(gate row), gate one value a row. */
   | { readonly op: 'sigmoidGate'; readonly dst: Activation; readonly x: Activation; readonly gate: Activation };
 
-/** A whole pass over `rows` tokens that ends in logits for `outputs` of them. */
+/** A whole pass over `rows` tokens that ends in logits for `outputs` of them, or behind the last block for none. */
 export interface PassRecord {
   readonly rows: number;
   readonly outputs: number;
   readonly commands: readonly Command[];
   /** Every activation by its id. */
   readonly activations: readonly Activation[];
-  /** [outputs × vocabulary]. */
-  readonly logits: Activation;
+  /** [outputs × vocabulary]; undefined where nobody wants any. */
+  readonly logits: Activation | undefined;
 }

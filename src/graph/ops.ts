@@ -149,7 +149,7 @@ export class Ops {
     return dst;
   }
 
-  finish(logits: Activation): PassRecord {
+  finish(logits: Activation | undefined): PassRecord {
     return {
       rows: this.rows,
       outputs: this.outputs,

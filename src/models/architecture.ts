@@ -52,6 +52,6 @@ export interface Architecture {
     vectors: ReadonlyMap<string, Float32Array>,
     contextLength: number,
   ): readonly RopeParameters[];
-  /** Records the whole pass and returns the logits. */
-  forward(ops: Ops, model: Model): Activation;
+  /** Records the whole pass and returns the logits, undefined for a pass without outputs. */
+  forward(ops: Ops, model: Model): Activation | undefined;
 }

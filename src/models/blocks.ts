@@ -39,13 +39,13 @@ export interface DecoderVariant {
   readonly embeddingScale?: number;
 }
 
-/** Records embedding, every block, the final norm and the head. */
+/** Records embedding and every block; for a pass with outputs also the final norm and the head. */
 export function decoder(
   ops: Ops,
   model: Model,
   block: (x: Activation, prefix: string, layer: number) => Activation,
   { embeddingScale }: DecoderVariant = {},
-): Activation {
+): Activation | undefined {
   const { blockCount, rmsEps } = model.hyperparameters;
   ops.layer = undefined;
   let x = ops.embed('embd', model.weight('token_embd.weight')); // [rows, embedding]
@@ -55,6 +55,7 @@ export function decoder(
     x = block(x, `blk.${layer}`, layer);
   }
   ops.layer = undefined;
+  if (ops.outputs === 0) return undefined;
   x = ops.selectOutputs('output_rows', x); // [outputs, embedding]
   x = ops.rmsNorm('output_norm', x, model.weight('output_norm.weight'), rmsEps);
   const head = model.optional('output.weight') ?? model.weight('token_embd.weight');

@@ -5,7 +5,7 @@ import { rowBytes } from '../../formats/ggml-types.ts';
 import type { ModelFile, TensorInfo } from '../../formats/model-file.ts';
 import type { Backend, PassInputs } from '../../graph/backend.ts';
 import type { Activation, Command, PassRecord, Weight } from '../../graph/command.ts';
-import type { PassObserver } from '../../graph/observer.ts';
+import type { PassObserver, PassStep, ThreadTimes } from '../../graph/observer.ts';
 import { ropeTable } from '../../graph/rope.ts';
 import { nextTurn } from '../../scheduling/turn.ts';
 import { floatToHalf, halfToFloat } from '../half.ts';
@@ -70,6 +70,14 @@ export async function createReferenceBackend(options: ReferenceOptions): Promise
   return new ReferenceBackend(loaded, caches);
 }
 
+function stepTimes(steps: number): ThreadTimes {
+  return {
+    woke: performance.now(),
+    begin: new Float64Array(steps).fill(Number.NaN),
+    end: new Float64Array(steps).fill(Number.NaN),
+  };
+}
+
 class ReferenceBackend implements Backend {
   readonly name = 'reference';
   readonly kernel = 'scalar';
@@ -80,6 +88,7 @@ class ReferenceBackend implements Backend {
   readonly observedRows = 64;
   #tensors: ReadonlyMap<string, LoadedTensor>;
   #caches: readonly LayerCache[];
+  readonly #steps = new WeakMap<PassRecord, readonly PassStep[]>();
   #disposed = false;
 
   constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: readonly LayerCache[]) {
@@ -107,23 +116,48 @@ class ReferenceBackend implements Backend {
     }
     const values = new Map<number, Float32Array>();
     const positions = Array.from(inputs.positions);
+    const times = observer?.onPass && stepTimes(record.commands.length);
     let turn = Number.NEGATIVE_INFINITY;
-    for (const command of record.commands) {
+    for (const [index, command] of record.commands.entries()) {
       if (performance.now() - turn > SLICE_MS) {
         await nextTurn();
         turn = performance.now();
       }
       if (this.#disposed) throw new AprError('DISPOSED', 'the engine was disposed');
       if (signal?.aborted) throw new AprError('ABORTED', 'the generation was aborted');
+      if (times !== undefined) times.begin[index] = performance.now();
       this.#run(command, inputs, values);
-      if (observer === undefined || command.op === 'storeKv') continue;
+      if (times !== undefined) times.end[index] = performance.now();
+      if (observer?.wants === undefined || command.op === 'storeKv') continue;
       const { id, name, layer, width, rows } = command.dst;
       if (observer.wants(name, layer)) {
         const copy = (values.get(id) as Float32Array).slice();
-        observer.onTap({ name, layer, shape: [width, rows], positions, values: copy });
+        observer.onTap?.({ name, layer, shape: [width, rows], positions, values: copy });
       }
     }
-    return values.get(record.logits.id) as Float32Array;
+    if (times !== undefined) {
+      const end = performance.now();
+      const steps = this.#stepsOf(record);
+      const { woke } = times;
+      const around = { start: woke, handed: woke, returned: end, end };
+      observer?.onPass?.({ record, positions, steps, threads: [times], ...around });
+    }
+    return record.logits === undefined ? new Float32Array() : (values.get(record.logits.id) as Float32Array);
+  }
+
+  #stepsOf(record: PassRecord): readonly PassStep[] {
+    const known = this.#steps.get(record);
+    if (known !== undefined) return known;
+    const steps = record.commands.map((command, index): PassStep => {
+      const { op } = command;
+      if (op !== 'embed' && op !== 'mulMat' && op !== 'mulMatId') return { command: index, kernel: op };
+      const { type } = this.#tensors.get(command.weight.name)!.info;
+      const rows = op === 'embed' ? command.dst.rows : command.weight.rows;
+      const weight = { type: type.name, bytes: rows * rowBytes(type, command.weight.width) };
+      return { command: index, kernel: op, weight: op === 'mulMatId' ? { ...weight, perExpert: true } : weight };
+    });
+    this.#steps.set(record, steps);
+    return steps;
   }
 
   #run(command: Command, inputs: PassInputs, values: Map<number, Float32Array>): void {

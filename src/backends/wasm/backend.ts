@@ -3,7 +3,7 @@
 import { AprError } from '../../errors.ts';
 import type { Backend, PassInputs } from '../../graph/backend.ts';
 import type { PassRecord } from '../../graph/command.ts';
-import type { PassObserver } from '../../graph/observer.ts';
+import type { PassObserver, PassStep } from '../../graph/observer.ts';
 import { type RopeParameters, ropeTable } from '../../graph/rope.ts';
 import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import type { KernelPool } from '../../scheduling/kernel-pool.ts';
@@ -13,6 +13,8 @@ import type { Layout } from './layout.ts';
 import { type Lowered, lower, type Placement } from './lower.ts';
 import { CALL_WORDS } from './program.ts';
 import { LocalRunner, type Runner, WorkerRunner } from './runner.ts';
+import { clearTimes, createTimesBuffer, readTimes, type TimesBuffer } from './step-clock.ts';
+import { stepsOf } from './steps.ts';
 import type { Bank, KernelTask, WorkerSetup } from './tasks.ts';
 
 export interface WasmBackendParts {
@@ -36,6 +38,8 @@ export interface WasmBackendParts {
 interface Program {
   readonly words: Int32Array<ArrayBuffer>;
   readonly lowered: Lowered;
+  /** What its calls are, once somebody has asked. */
+  steps?: readonly PassStep[];
 }
 
 /** Programs kept compiled, those used last. */
@@ -61,8 +65,12 @@ export class WasmBackend implements Backend {
   readonly bankCount: number;
   /** Undefined once disposed: then nothing holds the memories any more. */
   #live: Live | undefined;
-  readonly #programs = new Map<PassRecord, Program>();
+  /** By the record and what an observer wants of it. */
+  readonly #programs = new Map<string, Program>();
+  readonly #recordNumbers = new WeakMap<PassRecord, number>();
+  #records = 0;
   #current: Program | undefined;
+  #times: TimesBuffer | undefined;
 
   constructor(parts: WasmBackendParts) {
     const { layout, banks, pool, setups } = parts;
@@ -78,8 +86,8 @@ export class WasmBackend implements Backend {
     const runner =
       pool === undefined
         ? new LocalRunner(createInterpreter(banks, setups[0]!.layout, 0, 1))
-        : new WorkerRunner(pool, control, first.exports, (sequence) =>
-            setups.map((setup) => ({ kind: 'session', setup, sequence })),
+        : new WorkerRunner(pool, control, first.exports, (sequence, times) =>
+            setups.map((setup) => ({ kind: 'session', setup, sequence, ...(times === undefined ? {} : { times }) })),
           );
     this.#live = { parts, control, runner, arenaPointers: banks.map(() => layout.arenaPointer) };
     for (const { memory } of banks) {
@@ -97,6 +105,8 @@ export class WasmBackend implements Backend {
     const live = this.#live;
     if (live === undefined) throw disposed();
     const { parts, control, arenaPointers, runner } = live;
+    const timed = observer?.onPass !== undefined;
+    const start = timed ? performance.now() : 0;
     const program = this.#program(live, record, observer);
     const { layout } = parts;
     const first = parts.banks[0]!.memory.buffer;
@@ -107,13 +117,24 @@ export class WasmBackend implements Backend {
     }
     new Int32Array(first, layout.countersPointer, program.words.length / CALL_WORDS).fill(0);
     writeInputs(parts, inputs);
-    await runner.run(signal);
-    for (const { activation, buffer } of observer === undefined ? [] : program.lowered.taps) {
+    const times = timed ? this.#timesBuffer(live, program) : undefined;
+    const handed = timed ? performance.now() : 0;
+    await runner.run(signal, times);
+    const returned = timed ? performance.now() : 0;
+    const positions = observer === undefined ? [] : Array.from(inputs.positions);
+    for (const { activation, buffer } of program.lowered.taps) {
       const { name, layer, width, rows } = activation;
       const values = floats(parts, buffer.bank, addressOf(buffer, arenaPointers), width * rows).slice();
-      observer!.onTap({ name, layer, shape: [width, rows], positions: Array.from(inputs.positions), values });
+      observer?.onTap?.({ name, layer, shape: [width, rows], positions, values });
+    }
+    if (times !== undefined) {
+      program.steps ??= stepsOf(program.lowered, record, parts.placement);
+      const threads = readTimes(times, program.steps.length);
+      const end = performance.now();
+      observer?.onPass?.({ record, positions, steps: program.steps, threads, start, handed, returned, end });
     }
     const { logits } = program.lowered;
+    if (logits === undefined || record.logits === undefined) return new Float32Array();
     return floats(parts, logits.bank, addressOf(logits, arenaPointers), record.logits.width * record.logits.rows);
   }
 
@@ -131,16 +152,25 @@ export class WasmBackend implements Backend {
     await live.parts.pool?.dispose();
   }
 
+  /** Where the threads write the times of a pass; made when the first pass is timed. */
+  #timesBuffer({ parts }: Live, program: Program): TimesBuffer {
+    const most = Math.floor(parts.layout.countersBytes / 4);
+    this.#times ??= createTimesBuffer(this.threads, most, parts.pool !== undefined);
+    clearTimes(this.#times, program.lowered.calls.length);
+    return this.#times;
+  }
+
   #program(live: Live, record: PassRecord, observer: PassObserver | undefined): Program {
-    const known = observer === undefined ? this.#programs.get(record) : undefined;
+    const key = this.#programKey(record, observer);
+    const known = this.#programs.get(key);
     if (known !== undefined) {
       // To the end of the order of insertion: what was used last stays longest.
-      this.#programs.delete(record);
-      this.#programs.set(record, known);
+      this.#programs.delete(key);
+      this.#programs.set(key, known);
       return known;
     }
     const { layout, banks, placement } = live.parts;
-    const lowered = lower(record, placement, observer && ((name, layer) => observer.wants(name, layer)));
+    const lowered = lower(record, placement, observer?.wants?.bind(observer));
     const needed = Math.max(...arenaBytes(lowered, banks.length));
     if (needed > layout.arenaBytes) {
       const message = `a pass of ${record.rows} rows needs ${needed} bytes of memory to compute in, ${layout.arenaBytes} were set aside`;
@@ -153,12 +183,18 @@ export class WasmBackend implements Backend {
       throw new AprError('INFERENCE', message, { needed: words.length, available: room });
     }
     const program = { words, lowered };
-    if (observer === undefined) {
-      const oldest = this.#programs.keys().next().value;
-      if (this.#programs.size >= KEPT_PROGRAMS && oldest !== undefined) this.#programs.delete(oldest);
-      this.#programs.set(record, program);
-    }
+    const oldest = this.#programs.keys().next().value;
+    if (this.#programs.size >= KEPT_PROGRAMS && oldest !== undefined) this.#programs.delete(oldest);
+    this.#programs.set(key, program);
     return program;
+  }
+
+  #programKey(record: PassRecord, observer: PassObserver | undefined): string {
+    const number = this.#recordNumbers.get(record) ?? this.#records++;
+    this.#recordNumbers.set(record, number);
+    if (observer?.wants === undefined) return `${number}`;
+    const wanted = record.activations.filter(({ name, layer }) => observer.wants?.(name, layer)).map(({ id }) => id);
+    return `${number}:${wanted.join()}`;
   }
 }
 

@@ -3,6 +3,7 @@
 import { BARRIER_SPIN, CONTROL, controlOf } from '../../scheduling/control.ts';
 import { KERNELS, type KernelExports, TRANSFER, type WorkKernel } from './kernels.ts';
 import { CALL, CALL_WORDS } from './program.ts';
+import type { StepClock } from './step-clock.ts';
 
 /** Where things lie; the same for every worker. Pointers are bytes in the bank they belong to. */
 export interface InterpreterLayout {
@@ -20,9 +21,9 @@ const SHARES = 3;
 export interface Interpreter {
   readonly control: Int32Array;
   /** Runs the program that lies in bank 0, together with the other workers; false when it was aborted. */
-  run(): boolean;
+  run(clock?: StepClock): boolean;
   /** For a worker alone: goes on with the program for about so long; true when it is done. */
-  runFor(milliseconds: number): boolean;
+  runFor(milliseconds: number, clock?: StepClock): boolean;
   /** For a worker alone: the next {@link runFor} begins at the program's start. */
   restart(): void;
 }
@@ -86,15 +87,18 @@ export function createInterpreter(
 
   return {
     control,
-    run(): boolean {
+    run(clock): boolean {
       const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
+      clock?.wake();
       for (let at = 0, index = 0; at < length; at += CALL_WORDS, index++) {
         if (workers > 1 && words[at + CALL.BARRIER] === 1) {
           if (first.exports.barrier(barrierPointer, workers, BARRIER_SPIN) !== 0) return false;
         }
+        clock?.begin(index, workers > 1 && words[at + CALL.BARRIER] === 1);
         const items = words[at + CALL.ITEMS]!;
         if (workers === 1) {
           call(at, 0, items);
+          clock?.end(index);
           continue;
         }
         // Whoever is free takes a share of what is left: long runs first, which memory likes, short ones in the end, so
@@ -106,14 +110,21 @@ export function createInterpreter(
           const end = Math.min(items, start + Math.max(least, Math.floor((items - start) / (SHARES * workers))));
           if (Atomics.compareExchange(counters, index, start, end) === start) call(at, start, end);
         }
+        clock?.end(index);
       }
       return true;
     },
-    runFor(milliseconds): boolean {
+    runFor(milliseconds, clock): boolean {
       const end = performance.now() + milliseconds;
       const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
+      if (next === 0) clock?.wake();
+      // Others had a turn meanwhile: that is not the next step's time.
+      let resumed = true;
       while (next < length) {
+        clock?.begin(next / CALL_WORDS, resumed);
+        resumed = false;
         call(next, 0, words[next + CALL.ITEMS]!);
+        clock?.end(next / CALL_WORDS);
         next += CALL_WORDS;
         if (performance.now() > end) break;
       }

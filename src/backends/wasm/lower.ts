@@ -20,6 +20,8 @@ export interface Buffer {
 }
 
 export interface KernelCall {
+  /** Index of the command that it computes, or part of it. */
+  readonly command: number;
   readonly kernel: KernelName | 'transfer';
   readonly bank: number;
   readonly items: number;
@@ -52,7 +54,8 @@ export interface Lowered {
   readonly calls: readonly KernelCall[];
   /** Buffers in need of a place, by bank. */
   readonly buffers: readonly Buffer[];
-  readonly logits: Buffer;
+  /** Undefined for a pass without outputs. */
+  readonly logits: Buffer | undefined;
   /** Activations kept to the end because an observer wants them. */
   readonly taps: readonly { readonly activation: Activation; readonly buffer: Buffer }[];
 }
@@ -70,11 +73,16 @@ export function lower(
   wants?: (name: string, layer: number | undefined) => boolean,
 ): Lowered {
   const lowering = new Lowering(record, placement);
-  for (const command of record.commands) lowering.command(command);
+  record.commands.forEach((command, index) => {
+    lowering.index = index;
+    lowering.command(command);
+  });
   return lowering.finish(wants);
 }
 
 class Lowering {
+  /** Of the command that is being lowered. */
+  index = 0;
   readonly #record: PassRecord;
   readonly #placement: Placement;
   readonly #calls: KernelCall[] = [];
@@ -183,8 +191,8 @@ class Lowering {
 
   finish(wants?: (name: string, layer: number | undefined) => boolean): Lowered {
     const end = this.#calls.length;
-    const logits = this.#home(this.#record.logits);
-    logits.last = end;
+    const logits = this.#record.logits && this.#home(this.#record.logits);
+    if (logits !== undefined) logits.last = end;
     const taps = this.#record.activations
       .filter((activation) => wants?.(activation.name, activation.layer))
       .map((activation) => ({ activation, buffer: this.#home(activation) }));
@@ -352,7 +360,7 @@ class Lowering {
       if (buffer.first === -1) buffer.first = step;
       buffer.last = step;
     }
-    this.#calls.push({ kernel, bank, items, least: Math.min(items, least), args, reads, writes });
+    this.#calls.push({ command: this.index, kernel, bank, items, least: Math.min(items, least), args, reads, writes });
   }
 
   #groups(rows: number): number {

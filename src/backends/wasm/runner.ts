@@ -6,11 +6,15 @@ import type { KernelPool } from '../../scheduling/kernel-pool.ts';
 import { nextTurn } from '../../scheduling/turn.ts';
 import type { Interpreter } from './interpreter.ts';
 import type { KernelExports } from './kernels.ts';
+import { createStepClock, type TimesBuffer } from './step-clock.ts';
 import type { KernelTask, SessionTask } from './tasks.ts';
 
 export interface Runner {
-  /** @throws AprError INFERENCE, ABORTED by the signal, DISPOSED */
-  run(signal: AbortSignal | undefined): Promise<void>;
+  /**
+   * Runs one pass; with `times`, every thread writes its times into it.
+   * @throws AprError INFERENCE, ABORTED by the signal, DISPOSED
+   */
+  run(signal: AbortSignal | undefined, times?: TimesBuffer): Promise<void>;
   /** No pass follows for now. */
   rest(): Promise<void>;
   /** Ends a pass that is running, and every later one, with this error. */
@@ -32,14 +36,15 @@ export class LocalRunner implements Runner {
     this.#interpreter = interpreter;
   }
 
-  async run(signal: AbortSignal | undefined): Promise<void> {
+  async run(signal: AbortSignal | undefined, times?: TimesBuffer): Promise<void> {
     this.#interpreter.restart();
+    const clock = times === undefined ? undefined : createStepClock(times, 0);
     try {
       do {
         await nextTurn();
         if (this.#failure !== undefined) throw this.#failure;
         if (signal?.aborted) throw new AprError('ABORTED', 'the generation was aborted');
-      } while (!this.#interpreter.runFor(SLICE_MS));
+      } while (!this.#interpreter.runFor(SLICE_MS, clock));
     } catch (error) {
       if (error instanceof AprError) throw error;
       // A kernel trapped: what it has left behind cannot be trusted.
@@ -56,38 +61,37 @@ export class LocalRunner implements Runner {
 }
 
 interface Session {
+  readonly times: TimesBuffer | undefined;
   /** Settles when every thread has left the session. */
   readonly ended: Promise<unknown>;
   /** Rejects when a thread failed. */
   readonly failure: Promise<never>;
 }
 
+/** The tasks of a session that begins behind the pass of that number. */
+export type SessionTasks = (sequence: number, times: TimesBuffer | undefined) => SessionTask[];
+
 /** A session opens with a pass: one task on each thread, which runs passes until the session ends. */
 export class WorkerRunner implements Runner {
   readonly #pool: KernelPool<KernelTask>;
   readonly #control: Int32Array;
   readonly #exports: KernelExports;
-  readonly #tasks: (sequence: number) => SessionTask[];
+  readonly #tasks: SessionTasks;
   #session: Session | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #failure: AprError | undefined;
 
-  constructor(
-    pool: KernelPool<KernelTask>,
-    control: Int32Array,
-    exports: KernelExports,
-    tasks: (sequence: number) => SessionTask[],
-  ) {
+  constructor(pool: KernelPool<KernelTask>, control: Int32Array, exports: KernelExports, tasks: SessionTasks) {
     this.#pool = pool;
     this.#control = control;
     this.#exports = exports;
     this.#tasks = tasks;
   }
 
-  async run(signal: AbortSignal | undefined): Promise<void> {
+  async run(signal: AbortSignal | undefined, times?: TimesBuffer): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     clearTimeout(this.#idle);
-    const session = await this.#open();
+    const session = await this.#open(times);
     if (this.#failure !== undefined) throw this.#failure;
     const control = this.#control;
     Atomics.store(control, CONTROL.DONE, 0);
@@ -141,11 +145,15 @@ export class WorkerRunner implements Runner {
   }
 
   /** The open session; one that is just ending is waited for, since its workers still look at the control words. */
-  async #open(): Promise<Session> {
-    if (this.#session !== undefined && Atomics.load(this.#control, CONTROL.STATE) === 0) return this.#session;
+  async #open(times: TimesBuffer | undefined): Promise<Session> {
+    if (this.#session !== undefined && Atomics.load(this.#control, CONTROL.STATE) === 0) {
+      if (this.#session.times === times) return this.#session;
+      // Whether its passes are timed, and where to, a thread learns with its session.
+      this.#signalEnd();
+    }
     await this.#session?.ended;
     Atomics.store(this.#control, CONTROL.STATE, 0);
-    const runs = this.#pool.run(this.#tasks(Atomics.load(this.#control, CONTROL.SEQUENCE)));
+    const runs = this.#pool.run(this.#tasks(Atomics.load(this.#control, CONTROL.SEQUENCE), times));
     const failure = Promise.all(runs).then(
       () => new Promise<never>(() => {}),
       (reason: unknown) => {
@@ -154,7 +162,7 @@ export class WorkerRunner implements Runner {
       },
     );
     failure.catch(() => {}); // the pass that is running, or the next one, reports it
-    this.#session = { ended: Promise.allSettled(runs), failure };
+    this.#session = { times, ended: Promise.allSettled(runs), failure };
     return this.#session;
   }
 

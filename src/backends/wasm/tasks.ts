@@ -5,6 +5,7 @@ import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import { createInterpreter, type InterpreterLayout } from './interpreter.ts';
 import type { KernelExports } from './kernels.ts';
 import { type LoadJob, type ReadInto, runJobs } from './loader.ts';
+import { createStepClock, type TimesBuffer } from './step-clock.ts';
 
 export interface WorkerSetup {
   readonly module: WebAssembly.Module;
@@ -30,6 +31,8 @@ export interface SessionTask {
   readonly setup: WorkerSetup;
   /** CONTROL.SEQUENCE before the first pass. */
   readonly sequence: number;
+  /** Where this session's times go; absent: no thread looks at a clock. */
+  readonly times?: TimesBuffer;
 }
 
 export type KernelTask = LoadTask | SessionTask;
@@ -67,13 +70,14 @@ export function serve(task: SessionTask, banks: readonly Bank[]): void {
   const { layout, worker, workers } = task.setup;
   const interpreter = createInterpreter(banks, layout, worker, workers);
   const { control } = interpreter;
+  const clock = task.times === undefined ? undefined : createStepClock(task.times, worker);
   let seen = task.sequence;
   for (;;) {
     // With a bound on the sleep: should a notification get lost, a look at the word makes up for it.
     while (Atomics.load(control, CONTROL.SEQUENCE) === seen) Atomics.wait(control, CONTROL.SEQUENCE, seen, SLEEP_MS);
     seen = Atomics.load(control, CONTROL.SEQUENCE);
     if (Atomics.load(control, CONTROL.STATE) !== 0) return;
-    interpreter.run();
+    interpreter.run(clock);
     if (Atomics.add(control, CONTROL.DONE, 1) === workers - 1) {
       Atomics.store(control, CONTROL.FINISHED, seen);
       Atomics.notify(control, CONTROL.FINISHED);
