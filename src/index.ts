@@ -8,9 +8,12 @@ import { type Inspection, type InspectOptions, inspectFile } from './engines/ins
 import { createLocalEngine } from './engines/local.ts';
 import { type ListTensorsOptions, listTensorsOf, type TensorListing } from './engines/tensors.ts';
 import { openTokenizer } from './engines/tokenizer.ts';
+import { type Trace, traceFile } from './engines/trace.ts';
+import type { TraceOptions } from './engines/trace-input.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
+import { createTensorFolder, openTensorFolder } from './platform/node/tensor-folder.ts';
 import type { Tokenizer } from './tokenizer/index.ts';
 
 /**
@@ -95,6 +98,16 @@ export function loadTokenizer(source: string): Promise<Tokenizer> {
   return openTokenizer(nodePlatform, source);
 }
 
+/**
+ * Runs a prompt through a model and sums up every activation; `reference` holds it against another run.
+ *
+ * @param source path of a GGUF or .apr file
+ * @throws AprError
+ */
+export function traceModel(source: string, options: TraceOptions): Promise<Trace> {
+  return traceFile(nodePlatform, { create: createTensorFolder, open: openTensorFolder }, source, options);
+}
+
 export type { TensorQuality } from './contract/index.ts';
 export type {
   BackendInfo,
@@ -144,7 +157,21 @@ export type {
 } from './engines/inspect.ts';
 export type { MemoryEstimate } from './engines/memory-estimate.ts';
 export type { ListTensorsOptions, TensorEntry, TensorListing, TensorStatistics } from './engines/tensors.ts';
+export type {
+  LogitsSummary,
+  TopToken,
+  Trace,
+  TraceComparison,
+  TraceGeneration,
+} from './engines/trace.ts';
+export type { TraceOptions } from './engines/trace-input.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';
 export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';
+export type { ComparisonReport, PlaceComparison } from './trace/compare.ts';
+export type { ActivationSummary, LayerSummary } from './trace/layers.ts';
+export type { RouterSummary } from './trace/routing.ts';
+export type { Statistics } from './trace/statistics.ts';
+export type { DecodeStep } from './trace/steps.ts';
+export type { Verdict } from './trace/verdict.ts';

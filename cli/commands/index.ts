@@ -12,6 +12,7 @@ import { INSPECT_OPTIONS } from './inspect-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TENSORS_OPTIONS } from './tensors-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
+import { TRACE_OPTIONS } from './trace-options.ts';
 import { VALIDATE_OPTIONS } from './validate-options.ts';
 
 export interface Command {
@@ -165,6 +166,22 @@ export const COMMANDS: readonly Command[] = [
       ['Windows of 2,048 tokens, for programs', 'apr eval model.gguf --text wiki.txt -c 2048 --json'],
     ],
     load: async () => (await import('./eval.ts')).evaluate,
+  }),
+  define({
+    name: 'trace',
+    summary: 'What every layer computes for a prompt, and where it parts from another run',
+    usage: 'trace SOURCE [PROMPT] [options]',
+    options: TRACE_OPTIONS,
+    examples: [
+      ['Every layer in figures, and a verdict', 'apr trace model.gguf -p "What is 2+2?"'],
+      [
+        'Where does a requantised file go wrong?',
+        'apr trace q4_k_m.gguf --reference f16.gguf --max-l2 0.3 -p "What is 2+2?"',
+      ],
+      ['Are the kernels right?', 'apr trace model.gguf --reference backend:reference --tokens all -p "What is 2+2?"'],
+      ['Raw activations for numpy', 'apr trace model.gguf --save-tensors out --stages attn_norm,output -p Hello'],
+    ],
+    load: async () => (await import('./trace.ts')).trace,
   }),
   define({
     name: 'tokenize',

@@ -89,3 +89,28 @@ export class StatisticsCounter {
 export function statisticsOf(values: ArrayLike<number>, from?: number, to?: number): Statistics {
   return new StatisticsCounter().add(values, from, to).result();
 }
+
+/** Statistics of all the values that the given ones are of. */
+export function mergeStatistics(parts: readonly Statistics[]): Statistics {
+  const count = (of: (part: Statistics) => number): number => parts.reduce((sum, part) => sum + of(part), 0);
+  const counts = {
+    nan_count: count((part) => part.nan_count),
+    inf_count: count((part) => part.inf_count),
+    zero_count: count((part) => part.zero_count),
+    count: count((part) => part.count),
+  };
+  const finite = counts.count - counts.nan_count - counts.inf_count;
+  if (finite === 0) return { min: null, max: null, mean: null, std: null, l2: null, ...counts };
+  const weigh = (of: (part: Statistics) => number): number =>
+    count((part) => (part.mean === null ? 0 : of(part) * (part.count - part.nan_count - part.inf_count))) / finite;
+  const mean = weigh((part) => part.mean!);
+  const known = parts.filter((part) => part.mean !== null);
+  return {
+    min: Math.min(...known.map((part) => part.min!)),
+    max: Math.max(...known.map((part) => part.max!)),
+    mean,
+    std: Math.sqrt(weigh((part) => part.std! ** 2 + (part.mean! - mean) ** 2)),
+    l2: Math.hypot(...known.map((part) => part.l2!)),
+    ...counts,
+  };
+}

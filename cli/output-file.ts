@@ -1,0 +1,69 @@
+/** A file that a command writes beside its answer. */
+
+import { randomBytes } from 'node:crypto';
+import { statSync, unlinkSync } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { AprError } from '../src/errors.ts';
+
+export interface OutputFile {
+  /** Puts the file in its place, over an older one. @throws AprError IO */
+  commit(text: string): Promise<void>;
+  /** Leaves nothing behind; after {@link commit} it does nothing. */
+  discard(): Promise<void>;
+}
+
+/**
+ * Opens it under a temporary name, so that a place that cannot be written to is found before anything is computed.
+ * @throws AprError NOT_FOUND without its folder, USAGE when a folder has its name, IO
+ */
+export async function openOutputFile(path: string): Promise<OutputFile> {
+  const failed = (cause: unknown): AprError => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    return new AprError('IO', `${path}: cannot be written: ${reason}`, { path }, { cause });
+  };
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.part`);
+  let handle: FileHandle;
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+      throw new AprError('USAGE', `${path}: is a folder, expected the name of a file`, { path });
+    }
+    handle = await open(temporary, 'wx');
+  } catch (cause) {
+    if (cause instanceof AprError) throw cause;
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw failed(cause);
+    const message = `${path}: there is no folder ${dirname(path)} to write it to`;
+    throw new AprError('NOT_FOUND', message, { path }, { cause });
+  }
+  // An interrupt ends the process without another turn of the event loop.
+  const removeAtExit = (): void => {
+    try {
+      unlinkSync(temporary);
+    } catch {
+      // Nothing more can be done about it, and nobody is left to tell.
+    }
+  };
+  process.once('exit', removeAtExit);
+  let done = false;
+  return {
+    commit: async (text) => {
+      try {
+        await handle.writeFile(text);
+        await handle.close();
+        await rename(temporary, path);
+      } catch (cause) {
+        throw failed(cause);
+      }
+      done = true;
+      process.off('exit', removeAtExit);
+    },
+    discard: async () => {
+      if (done) return;
+      done = true;
+      process.off('exit', removeAtExit);
+      await handle.close().catch(() => {});
+      await rm(temporary, { force: true });
+    },
+  };
+}
