@@ -9,9 +9,12 @@ export type BackendName = 'auto' | 'cpu' | 'reference' | 'cuda' | 'wgpu';
 export type KernelVariant = 'simd' | 'relaxed' | 'scalar';
 
 export interface LoadProgress {
-  /** Bytes of weights in place so far. */
+  /** Bytes of weights in place so far; in the phase `download` bytes of the file that have come. */
   readonly loadedBytes: number;
+  /** 0 in the phase `download` where the server does not say how long the file is. */
   readonly totalBytes: number;
+  /** Present while a server that cannot send ranges sends the whole file; the weights follow. */
+  readonly phase?: 'download';
 }
 
 /** What does not stop an engine, and should be known about it. */

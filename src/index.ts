@@ -11,6 +11,7 @@ import { openTokenizer } from './engines/tokenizer.ts';
 import { type Trace, traceFile } from './engines/trace.ts';
 import type { TraceOptions } from './engines/trace-input.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
+import type { ModelSource } from './formats/model-source.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
 import { createTensorFolder, openTensorFolder } from './platform/node/tensor-folder.ts';
@@ -19,10 +20,11 @@ import type { Tokenizer } from './tokenizer/index.ts';
 /**
  * Loads a model file and returns an engine that runs it.
  *
- * @param source path of a GGUF or .apr file, or "demo" for the model that comes with apr
+ * @param source a GGUF or .apr file: its path, a URL (`file:`, `https:`), a Blob, or its bytes in memory; or "demo" for
+ *   the model that comes with apr
  * @throws AprError; its `code` says what is wrong, its message what to do
  */
-export function createEngine(source: string, options: EngineOptions = {}): Promise<Engine> {
+export function createEngine(source: ModelSource, options: EngineOptions = {}): Promise<Engine> {
   return createLocalEngine(nodePlatform, source, options);
 }
 
@@ -167,6 +169,7 @@ export type {
 export type { TraceOptions } from './engines/trace-input.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
+export type { ModelSource } from './formats/model-source.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';
 export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';
 export type { ComparisonReport, PlaceComparison } from './trace/compare.ts';

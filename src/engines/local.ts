@@ -7,12 +7,13 @@ import { createChatTemplate } from '../chat/index.ts';
 import type { Engine, EngineOptions, EngineWarning } from '../engine.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
+import { type ModelSource, nameOfSource } from '../formats/model-source.ts';
 import { openModel } from '../formats/open-model.ts';
 import type { Backend } from '../graph/backend.ts';
 import type { PassRecord } from '../graph/command.ts';
 import { spanned, spannedAsync } from '../graph/observer.ts';
 import { Ops } from '../graph/ops.ts';
-import type { Platform } from '../platform/platform.ts';
+import type { OpenOptions, Platform } from '../platform/platform.ts';
 import { createTokenizer } from '../tokenizer/index.ts';
 import { LocalEngine } from './local-engine.ts';
 import { type PreparedModel, prepareModel } from './model.ts';
@@ -25,14 +26,14 @@ import { MAX_THREADS, validateEngineOptions } from './validate-request.ts';
  */
 export async function createLocalEngine(
   platform: Platform,
-  source: string,
+  source: ModelSource,
   options: EngineOptions = {},
 ): Promise<Engine> {
   const start = performance.now();
   validateEngineOptions(source, options);
   const plan = planBackend(platform, options);
   throwIfAborted(source, options);
-  const bytes = await platform.openSource(source);
+  const bytes = await platform.openSource(source, openOptions(plan, options));
   try {
     const { observer } = options;
     const file = await spannedAsync(observer, 'header', () => openModel(bytes));
@@ -59,7 +60,7 @@ export async function createLocalEngine(
         prepared,
         context,
         template,
-        { modelName: source, ...options },
+        { modelName: nameOfSource(source), ...options },
         {
           loadMs: end - start,
           warnings,
@@ -74,8 +75,21 @@ export async function createLocalEngine(
   }
 }
 
-function throwIfAborted(source: string, { signal }: EngineOptions): void {
-  if (signal?.aborted) throw new AprError('ABORTED', `loading ${source} was aborted`);
+function throwIfAborted(source: ModelSource, { signal }: EngineOptions): void {
+  if (signal?.aborted) throw new AprError('ABORTED', `loading ${nameOfSource(source)} was aborted`);
+}
+
+function openOptions({ shared, name }: BackendPlan, { signal, onProgress }: EngineOptions): OpenOptions {
+  return {
+    threads: shared && name === 'cpu',
+    ...(signal === undefined ? {} : { signal }),
+    ...(onProgress === undefined
+      ? {}
+      : {
+          onDownload: (loadedBytes, totalBytes) =>
+            onProgress({ loadedBytes, totalBytes: totalBytes ?? 0, phase: 'download' }),
+        }),
+  };
 }
 
 interface BackendPlan {
@@ -96,19 +110,17 @@ function planBackend(platform: Platform, options: EngineOptions): BackendPlan {
   }
   const relaxed = platform.supportsRelaxedSimd();
   if (options.kernel === 'relaxed' && !relaxed) {
-    const message = 'kernel "relaxed" needs a runtime with relaxed SIMD (Node 22 or newer); use "simd"';
+    const message = 'kernel "relaxed" needs a runtime with relaxed SIMD (Node 22, Chrome 120 or newer); use "simd"';
     throw new AprError('BACKEND_UNAVAILABLE', message, { requested: 'relaxed' });
   }
   const shared = options.shared ?? platform.supportsSharedMemory();
   if (shared && !platform.supportsSharedMemory()) {
-    throw new AprError(
-      'BACKEND_UNAVAILABLE',
-      'shared memory was asked for, but this platform has no SharedArrayBuffer',
-    );
+    throw new AprError('BACKEND_UNAVAILABLE', `shared memory was asked for, but ${platform.sharedMemoryAdvice}`);
   }
   const { threads } = options;
   if (!shared && threads !== undefined && threads > 1) {
-    throw new AprError('USAGE', `threads is ${threads}, but without shared memory there is one thread`);
+    const why = platform.supportsSharedMemory() ? '' : `: ${platform.sharedMemoryAdvice}`;
+    throw new AprError('USAGE', `threads is ${threads}, but without shared memory there is one thread${why}`);
   }
   return {
     name: requested === 'reference' ? 'reference' : 'cpu',

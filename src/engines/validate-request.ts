@@ -2,6 +2,7 @@
 
 import type { EngineOptions, GenerateRequest } from '../engine.ts';
 import { AprError } from '../errors.ts';
+import { isModelSource } from '../formats/model-source.ts';
 
 const BACKENDS: readonly unknown[] = ['auto', 'cpu', 'reference', 'cuda', 'wgpu'];
 const KERNELS: readonly unknown[] = ['simd', 'relaxed'];
@@ -15,7 +16,7 @@ function refuse(name: string, found: unknown, expected: string): never {
 
 /** @throws AprError USAGE naming the option */
 export function validateEngineOptions(source: unknown, options: EngineOptions): void {
-  if (typeof source !== 'string' || source === '') refuse('source', source, 'the path of a model file');
+  if (!isModelSource(source)) refuse('source', source, 'the path, URL, bytes or Blob of a model file');
   const { backend, kernel, threads, skipContract } = options;
   if (backend !== undefined && !BACKENDS.includes(backend)) refuse('backend', backend, `one of ${BACKENDS.join(', ')}`);
   if (kernel !== undefined && !KERNELS.includes(kernel)) refuse('kernel', kernel, `one of ${KERNELS.join(', ')}`);

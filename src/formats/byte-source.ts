@@ -28,11 +28,24 @@ export type SourceLocator =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'blob'; readonly blob: Blob }
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
+  | UrlLocator
   | {
       readonly kind: 'parts';
       /** End to end; `size` is each one's length in bytes. */
       readonly parts: readonly { readonly size: number; readonly locator: SourceLocator }[];
     };
+
+/** A file on a server that sends any range of it. */
+export interface UrlLocator {
+  readonly kind: 'url';
+  /** Where the requests go: behind the redirects of the first one. */
+  readonly url: string;
+  /** The address before them, for when the other expires. */
+  readonly origin: string;
+  readonly size: number;
+  /** The version of the file, where the server names it: every answer must have the same. */
+  readonly etag: string | undefined;
+}
 
 /** @throws AprError BAD_FORMAT when `offset … offset + length` is not a range within the source */
 export function checkRange({ name, size }: Pick<ByteSource, 'name' | 'size'>, offset: number, length: number): void {

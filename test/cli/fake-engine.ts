@@ -112,7 +112,7 @@ export function fake({
     stderr: new Output(isTTY),
     seen,
     loadCreateEngine: async () => async (source, options) => {
-      seen.source = source;
+      seen.source = String(source);
       const { onWarning: _, ...asked } = options ?? {};
       seen.options = asked;
       return engine;

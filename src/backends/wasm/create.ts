@@ -14,7 +14,7 @@ import { type Layout, PAGE_BYTES, planLayout } from './layout.ts';
 import { loadWeights } from './load-weights.ts';
 import { planJobs, stagingBytes } from './loader.ts';
 import { type Buffer, FEW_ROWS, lower, type Placement } from './lower.ts';
-import { instantiate, type KernelTask } from './tasks.ts';
+import { instantiate, type KernelTask, lanesFor } from './tasks.ts';
 
 export interface WasmBackendOptions {
   readonly file: ModelFile;
@@ -159,9 +159,9 @@ export async function planWasmBackend(options: WasmPlanOptions): Promise<WasmPla
   };
   let layout = planLayout(layoutInput);
   const staging = stagingBytes(layout, probe.GROUP_ROWS.value);
-  if (staging * workers > layout.arenaBytes) {
-    layout = planLayout({ ...layoutInput, arenaBytes: align(staging * workers) });
-  }
+  const lanes = lanesFor(file.source.locator);
+  const stagingTotal = staging * workers * lanes;
+  if (stagingTotal > layout.arenaBytes) layout = planLayout({ ...layoutInput, arenaBytes: align(stagingTotal) });
   const kvCacheBytes = (keys + values) * blockCount;
   const { observedRowBytes } = sized;
   return {
@@ -226,6 +226,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
       source: file.source,
       stagingPointer: layout.arenaPointer,
       stagingBytes: staging,
+      lanes,
       ...(options.onLoaded === undefined ? {} : { onLoaded: options.onLoaded }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });

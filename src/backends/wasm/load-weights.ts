@@ -14,9 +14,12 @@ export interface WeightLoading {
   readonly setups: readonly WorkerSetup[];
   readonly jobs: readonly LoadJob[];
   readonly source: ByteSource;
-  /** Staging area of the first worker; the others' follow. */
+  /** Staging area of the first worker's first lane; the others follow. */
   readonly stagingPointer: number;
+  /** Of one lane. */
   readonly stagingBytes: number;
+  /** See {@link LoadTask.lanes}. */
+  readonly lanes: number;
   /** Told the bytes in place so far. */
   readonly onLoaded?: (bytes: number) => void;
   readonly signal?: AbortSignal;
@@ -50,7 +53,9 @@ export async function loadWeights(loading: WeightLoading): Promise<void> {
       jobs,
       source: source.locator,
       sourceName: source.name,
-      stagingPointer: loading.stagingPointer + worker * loading.stagingBytes,
+      stagingPointer: loading.stagingPointer + worker * loading.lanes * loading.stagingBytes,
+      stagingBytes: loading.stagingBytes,
+      lanes: loading.lanes,
     }),
   );
   if (signal?.aborted) stop();

@@ -23,6 +23,25 @@ export interface LoadTask {
   readonly source: SourceLocator;
   readonly sourceName: string;
   readonly stagingPointer: number;
+  /** Bytes of the staging area of one lane; they lie one behind the other. */
+  readonly stagingBytes: number;
+  /** Jobs that one thread has under way at once, so that it computes while it waits for what it reads. */
+  readonly lanes: number;
+}
+
+/** Lanes that pay: a file is read without waiting, a Blob through another process, a server is far away. */
+export function lanesFor(source: SourceLocator): number {
+  switch (source.kind) {
+    case 'file':
+    case 'memory':
+      return 1;
+    case 'blob':
+      return 2;
+    case 'url':
+      return 4;
+    case 'parts':
+      return Math.max(1, ...source.parts.map(({ locator }) => lanesFor(locator)));
+  }
 }
 
 /** Runs passes until the session ends. */
@@ -59,7 +78,18 @@ export async function instantiate(
 export async function load(task: LoadTask, banks: readonly Bank[], readInto: ReadInto): Promise<void> {
   const control = controlOf(banks[0]!.memory);
   const aborted = (): boolean => Atomics.load(control, CONTROL.ABORT) !== 0;
-  await runJobs(task.jobs, banks, task.stagingPointer, readInto, aborted);
+  const { jobs, lanes, stagingPointer, stagingBytes } = task;
+  const runs = Array.from({ length: lanes }, (_, lane) =>
+    runJobs(jobs, banks, stagingPointer + lane * stagingBytes, readInto, aborted).catch((error: unknown) => {
+      Atomics.store(control, CONTROL.ABORT, 1);
+      throw error;
+    }),
+  );
+  // No lane writes any more when this is over, and the first failure is the one that is told.
+  const first = Promise.all(runs);
+  first.catch(() => {}); // awaited below
+  await Promise.allSettled(runs);
+  await first;
 }
 
 /** Longest sleep of a worker between two looks at whether a pass has come. */

@@ -2,20 +2,21 @@
 
 import { readFile } from 'node:fs/promises';
 import { availableParallelism, freemem } from 'node:os';
+import { fileURLToPath } from 'node:url';
 import { AprError } from '../../errors.ts';
-import type { KernelBuild, Platform } from '../platform.ts';
+import { blobSource } from '../../formats/blob-source.ts';
+import type { ByteSource } from '../../formats/byte-source.ts';
+import { memorySource } from '../../formats/memory-source.ts';
+import { type ModelSource, nameOfSource } from '../../formats/model-source.ts';
+import { openUrlSource } from '../../formats/url-source.ts';
+import type { KernelBuild, OpenOptions, Platform } from '../platform.ts';
+import { relaxedSimdWorks } from '../relaxed-simd.ts';
 import { bundledModelPath } from './bundled-models.ts';
 import { openFileSource } from './file-source.ts';
 import { createKernelPool } from './kernel-pool.ts';
 
-/** `i32x4.relaxed_dot_i8x16_i7x16_add_s` of three zero vectors: validates only where relaxed SIMD is on. */
-const RELAXED_PROBE = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 20, 1, 18, 0, 65, 0, 253, 15, 65, 0, 253, 15, 65, 0,
-  253, 15, 253, 147, 2, 26, 11,
-]);
-
 export const nodePlatform: Platform = {
-  openSource: (location) => openFileSource(bundledModelPath(location) ?? location),
+  openSource: openNodeSource,
   defaultThreads: () => availableParallelism(),
   // Counts what the page cache would give back, and a container's limit; older Node tells free memory only.
   availableMemory: () => (process as { availableMemory?: () => number }).availableMemory?.() ?? freemem(),
@@ -23,9 +24,10 @@ export const nodePlatform: Platform = {
     // V8 before 12 has relaxed SIMD behind a flag, and its baseline compiler doubles products: never use it there.
     const v8 = process.versions.v8;
     if (v8 !== undefined && Number.parseInt(v8, 10) < 12) return false;
-    return WebAssembly.validate(RELAXED_PROBE);
+    return relaxedSimdWorks();
   },
   supportsSharedMemory: () => typeof SharedArrayBuffer !== 'undefined',
+  sharedMemoryAdvice: 'this platform has no SharedArrayBuffer',
   loadKernels: async (build: KernelBuild) => {
     const url = new URL(`../../../assembly/${build}.wasm`, import.meta.url);
     let bytes: Uint8Array<ArrayBuffer>;
@@ -43,3 +45,17 @@ export const nodePlatform: Platform = {
   },
   createPool: createKernelPool,
 };
+
+async function openNodeSource(source: ModelSource, options: OpenOptions = {}): Promise<ByteSource> {
+  if (typeof source === 'string') return openFileSource(bundledModelPath(source) ?? source);
+  if (source instanceof URL) {
+    return source.protocol === 'file:' ? openFileSource(fileURLToPath(source)) : openUrlSource(source, options);
+  }
+  const name = nameOfSource(source);
+  if (!(source instanceof Uint8Array)) return blobSource(name, source);
+  if (options.threads !== true || source.buffer instanceof SharedArrayBuffer) return memorySource(name, source);
+  // One copy that all threads share, instead of one for each.
+  const shared = new Uint8Array(new SharedArrayBuffer(source.length));
+  shared.set(source);
+  return memorySource(name, shared);
+}
