@@ -17,6 +17,7 @@ const INPUTS = [
   'asconfig.json',
   'tsconfig.json',
   'package-lock.json',
+  '.ci/build-web.mjs',
 ];
 const STAMP = 'dist/.built';
 
