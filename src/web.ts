@@ -6,36 +6,34 @@ import { connectEngine, type RemoteEngine } from './engines/remote.ts';
 import { AprError } from './errors.ts';
 import type { ModelSource } from './formats/model-source.ts';
 import { absolute, startEngineWorker } from './platform/web/engine-worker.ts';
-import { createWebPlatform, sharedMemoryProblem, type WebPlatformOptions } from './platform/web/platform.ts';
+import { createWebPlatform, type WebPlatformOptions } from './platform/web/platform.ts';
 
 export interface WebEngineOptions extends EngineOptions, WebPlatformOptions {
   /** Address of `workers/web-engine.js` of this package, or a Worker that runs it; where it is not found by itself. */
   engineWorker?: string | URL | Worker;
-  /** Told why the engine runs slower than it could, in one sentence. Default: the console. */
-  onWarning?: (message: string) => void;
 }
 
 /**
  * Loads a model in a Worker of this page, with its kernel threads as Workers below it, and returns an engine that runs
- * it. Without cross-origin isolation there is one thread, and `onWarning` is told so.
+ * it. Without cross-origin isolation there is one thread, and `onWarning` (the console, if it is absent) is told so.
  *
  * @param source a GGUF or .apr file: its address, a Blob or File, or its bytes, which are copied
  * @throws AprError; its `code` says what is wrong, its message what to do
  */
 export async function createEngine(source: ModelSource, options: WebEngineOptions = {}): Promise<RemoteEngine> {
-  const { kernels, kernelWorker, engineWorker, onWarning = console.warn, ...engineOptions } = options;
+  const { kernels, kernelWorker, engineWorker, ...engineOptions } = options;
   if (typeof Worker === 'undefined') {
     throw new AprError('BACKEND_UNAVAILABLE', 'this platform has no Workers; use createLocalEngine');
   }
-  const problem = sharedMemoryProblem();
-  if (problem !== undefined && options.shared === undefined && (options.threads ?? 1) === 1) {
-    onWarning(`apr runs on one thread, several times slower than it could: ${problem}`);
-  }
+  const { onWarning = ({ message }) => console.warn(message) } = options;
   const platform: WebPlatformOptions = {
     ...(kernels === undefined ? {} : { kernels }),
     ...(kernelWorker === undefined ? {} : { kernelWorker }),
   };
-  return connectEngine(startEngineWorker(engineWorker, platform), sendableSource(source), engineOptions);
+  return connectEngine(startEngineWorker(engineWorker, platform), sendableSource(source), {
+    ...engineOptions,
+    onWarning,
+  });
 }
 
 /**
@@ -76,6 +74,7 @@ export type {
   Engine,
   EngineInfo,
   EngineOptions,
+  EngineWarning,
   FinalEvent,
   ForwardOptions,
   GenerateEvent,

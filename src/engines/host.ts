@@ -18,7 +18,8 @@ export function createEngineHost(create: (source: ModelSource, options: EngineOp
 
   async function* load(job: Job<LoadEvent>, source: ModelSource, options: EngineOptions): AsyncGenerator<LoadEvent> {
     const onProgress: EngineOptions['onProgress'] = (progress) => job.push({ progress });
-    engine = await create(source, { ...options, onProgress, signal: job.signal });
+    const onWarning: EngineOptions['onWarning'] = (warning) => job.push({ warning });
+    engine = await create(source, { ...options, onProgress, onWarning, signal: job.signal });
     yield { info: engine.info };
   }
 

@@ -46,6 +46,10 @@ export async function createLocalEngine(
       warnings.push(warning);
       options.onWarning?.(warning);
     };
+    if (plan.name === 'cpu' && options.shared === undefined && !platform.supportsSharedMemory()) {
+      const message = `there is one thread, which is slower than several: ${platform.sharedMemoryAdvice}`;
+      warn({ rule: 'SINGLE-THREAD', message });
+    }
     for (const { rule, message } of prepared.passedOver) warn({ rule, message: `${file.source.name}: ${message}` });
     const { contextLength } = prepared.model;
     const record = recorder(prepared);

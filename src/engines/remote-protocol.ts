@@ -5,6 +5,7 @@ import type {
   ChatOptions,
   EngineInfo,
   EngineOptions,
+  EngineWarning,
   GenerateEvent,
   GenerateRequest,
   LoadProgress,
@@ -17,10 +18,13 @@ import type { ModelSource } from '../formats/model-source.ts';
 export type Outcome<T> = { readonly value: T } | { readonly error: AprErrorRecord };
 
 /** Options without what cannot be sent: functions and signals. */
-export type SentEngineOptions = Omit<EngineOptions, 'onProgress' | 'signal'>;
+export type SentEngineOptions = Omit<EngineOptions, 'onProgress' | 'onWarning' | 'signal'>;
 export type SentRequest = Omit<GenerateRequest, 'signal' | 'observer'>;
 
-export type LoadEvent = { readonly progress: LoadProgress } | { readonly info: EngineInfo };
+export type LoadEvent =
+  | { readonly progress: LoadProgress }
+  | { readonly warning: EngineWarning }
+  | { readonly info: EngineInfo };
 
 /**
  * The engine's side. Work that takes a while has a number, which the caller chooses: with it `next` fetches what has

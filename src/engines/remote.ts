@@ -35,7 +35,7 @@ export interface EngineThread {
 
 /**
  * Loads a model in the thread, which then belongs to the engine and ends with it.
- * @throws AprError whatever loading throws there; LOAD_FAILED when the thread dies; what `onProgress` throws
+ * @throws AprError whatever loading throws there; LOAD_FAILED when the thread dies; what `onProgress` or `onWarning` throws
  */
 export async function connectEngine(
   thread: EngineThread,
@@ -43,7 +43,7 @@ export async function connectEngine(
   options: EngineOptions = {},
 ): Promise<RemoteEngine> {
   const connection = new Connection(thread);
-  const { onProgress, signal, ...sent } = options;
+  const { onProgress, onWarning, signal, ...sent } = options;
   try {
     const aborted = (): AprError => new AprError('ABORTED', `loading ${nameOfSource(source)} was aborted`);
     if (signal?.aborted) throw aborted();
@@ -60,7 +60,8 @@ export async function connectEngine(
       const events = await Promise.race([connection.call(connection.host.next(job)), abort]);
       for (const event of events as readonly LoadEvent[]) {
         if ('info' in event) return new ConnectedEngine(connection, event.info);
-        onProgress?.(event.progress);
+        if ('warning' in event) onWarning?.(event.warning);
+        else onProgress?.(event.progress);
       }
       if (events.length === 0) throw new AprError('LOAD_FAILED', 'the engine ended without a model');
     }

@@ -269,6 +269,18 @@ test('a thread that dies while loading is a failed load; an abort gives the thre
   assert.is(hanging.terminated(), 1);
 });
 
+test('warnings come through', async () => {
+  const engine = fakeEngine(async function* () {});
+  const warning = { rule: 'SOME-RULE', message: 'one sentence' };
+  const { thread } = channel(async (_, { onWarning }) => {
+    onWarning?.(warning);
+    return engine;
+  });
+  const seen: unknown[] = [];
+  await connectEngine(thread, 'fake', { onWarning: (found) => seen.push(found) });
+  assert.equal(seen, [warning]);
+});
+
 test('progress comes through, and what its listener throws ends the load', async () => {
   const seen: number[] = [];
   const engine = await connect({

@@ -19,7 +19,9 @@ test('every import of every module is a path to a file that is there', async () 
   assert.ok(modules.includes('workers/web-kernel.js') && modules.includes('apr.js'));
   for (const module of modules) {
     const text = readFileSync(join(target, module), 'utf8');
-    for (const [, specifier = ''] of text.matchAll(/^(?:import|export)\b[^;'"]*?(?:\bfrom |^import )['"]([^'"\n]+)['"];/gm)) {
+    for (const [, specifier = ''] of text.matchAll(
+      /^(?:import|export)\b[^;'"]*?(?:\bfrom |^import )['"]([^'"\n]+)['"];/gm,
+    )) {
       assert.match(specifier, /^\.\.?\//, `${module} imports ${specifier}`);
       assert.ok(existsSync(join(target, dirname(module), specifier)), `${module} imports ${specifier}`);
     }

@@ -176,9 +176,13 @@ export const ISOLATED: Readonly<Record<string, (context: Context) => Promise<voi
 export const PLAIN: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   'without isolation: one thread, the same answer, and a warning that says why': async ({ model }) => {
     const warnings: string[] = [];
-    const engine = await createEngine(model, { onWarning: (message) => warnings.push(message) });
+    const engine = await createEngine(model, { onWarning: ({ rule, message }) => warnings.push(`${rule} ${message}`) });
     equal([engine.info.backend.threads, await answer(engine)], [1, '2 + 2 = 4']);
-    expect(warnings.length === 1 && warnings[0]?.includes('Cross-Origin-Opener-Policy'), warnings.join());
+    expect(warnings.length === 1 && /^SINGLE-THREAD .*Cross-Origin-Opener-Policy/.test(`${warnings}`), warnings.join());
+    equal(
+      engine.info.warnings?.map(({ rule }) => rule),
+      ['SINGLE-THREAD'],
+    );
     await engine.dispose();
   },
 

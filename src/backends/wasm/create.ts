@@ -226,7 +226,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
       source: file.source,
       stagingPointer: layout.arenaPointer,
       stagingBytes: staging,
-      lanes,
+      lanes: lanesFor(file.source.locator),
       ...(options.onLoaded === undefined ? {} : { onLoaded: options.onLoaded }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     });
