@@ -179,6 +179,17 @@ function readValue({ name, spelled, value }: Occurrence, option: Option): unknow
   });
 }
 
+/**
+ * The numbers of an option that takes a list, such as `1,2,4`.
+ * @throws AprError USAGE
+ */
+export function readNumbers(option: string, text: string, min: number, max: number): number[] {
+  const numbers = text.split(',').map((part) => (/^\s*\d{1,15}\s*$/.test(part) ? Number(part) : Number.NaN));
+  if (numbers.every((number) => number >= min && number <= max)) return numbers;
+  const expected = `whole numbers from ${min} to ${max} with commas between`;
+  throw new AprError('USAGE', `${option} is ${quote(text)}, expected ${expected}`, { option, found: text, expected });
+}
+
 /** What an option wants, as a phrase. */
 export function expectation(option: Option): string {
   switch (option.kind) {

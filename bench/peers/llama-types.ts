@@ -20,7 +20,7 @@ export interface LlamaSequence {
   controlledEvaluate(input: (number | [number, TokenInputOptions])[]): Promise<(TokenOutput | undefined)[]>;
   evaluate(
     tokens: number[],
-    options: { temperature: number; yieldEogTokens: boolean },
+    options: { temperature: number; yieldEogToken: boolean },
   ): AsyncGenerator<number, void, undefined>;
   clearHistory(): Promise<void>;
 }

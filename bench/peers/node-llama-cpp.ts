@@ -24,7 +24,7 @@ async function generate(prompt: number[], count: number): Promise<{ prefillMs: n
   const began = performance.now();
   let prefilled = began;
   let tokens = 0;
-  for await (const _ of sequence.evaluate(prompt, { temperature: 0, yieldEogTokens: true })) {
+  for await (const _ of sequence.evaluate(prompt, { temperature: 0, yieldEogToken: true })) {
     if (tokens === 0) prefilled = performance.now();
     if (++tokens > count) break;
   }

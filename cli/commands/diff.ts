@@ -45,7 +45,8 @@ export async function diff(
   try {
     result = await diffModels(resolveSource(a), resolveSource(b), options);
   } catch (error) {
-    throw withAdvice(error, a);
+    const isSecond = error instanceof AprError && error.details.path === resolveSource(b);
+    throw withAdvice(error, isSecond ? b : a);
   } finally {
     if (progress) stderr.write('\r\x1b[2K');
   }

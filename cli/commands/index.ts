@@ -3,6 +3,7 @@
 import type { Environment } from '../environment.ts';
 import { type OptionTable, type OptionValues, readValues, type ScannedArguments } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { BENCH_OPTIONS } from './bench-options.ts';
 import { CHAT_OPTIONS } from './chat-options.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { DIFF_OPTIONS } from './diff-options.ts';
@@ -182,6 +183,17 @@ export const COMMANDS: readonly Command[] = [
       ['Raw activations for numpy', 'apr trace model.gguf --save-tensors out --stages attn_norm,output -p Hello'],
     ],
     load: async () => (await import('./trace.ts')).trace,
+  }),
+  define({
+    name: 'bench',
+    summary: 'Measure how fast a model runs here',
+    usage: 'bench SOURCE [options]',
+    options: BENCH_OPTIONS,
+    examples: [
+      ['Prompts of two lengths, with one thread and with four', 'apr bench model.gguf -p 128,512 -t 1,4'],
+      ['Beside llama.cpp, where node-llama-cpp is installed', 'apr bench model.gguf --compare node-llama-cpp'],
+    ],
+    load: async () => (await import('./bench.ts')).bench,
   }),
   define({
     name: 'tokenize',
