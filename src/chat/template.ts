@@ -108,7 +108,7 @@ class JinjaTemplate implements ChatTemplate {
       return renderTemplate(this.#parsed(), variables, now);
     } catch (cause) {
       // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = reasonOf(cause);
       const what =
         cause instanceof TemplateRefusal ? 'refuses these messages' : `(${KEY}) cannot be rendered; use the raw prompt`;
       throw new AprError(
@@ -119,6 +119,12 @@ class JinjaTemplate implements ChatTemplate {
       );
     }
   }
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof RangeError && /call stack/i.test(cause.message))
+    return 'it is nested too deep, or calls itself without end';
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Variables by which templates ask whether the model may think: Qwen, SmolLM and most others; Granite, DeepSeek. */
