@@ -9,7 +9,7 @@ const MAX_STRING = 2 ** 26;
 const MAX_ITEMS = 1_000_000;
 
 /** Characters that cost as much as one step when they are copied or searched. */
-const STEP_CHARACTERS = 2048;
+const STEP_CHARACTERS = 256;
 
 export class Meter {
   #steps = 0;
