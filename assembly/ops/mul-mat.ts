@@ -3,8 +3,8 @@
 import { GROUP_ROWS } from '../quants/ids';
 import { dequantize } from '../quants/load';
 import { decode_group, tile_segment } from '../quants/products';
-import { activation_format, group_bytes } from '../quants/types';
-import { row_stride, SEGMENT, segment_stride } from '../simd/activations';
+import { activation_format, group_bytes, takes_stairs } from '../quants/types';
+import { row_stride, SEGMENT, STAIRS, segment_stride, stairs_offset } from '../simd/activations';
 import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
 
@@ -53,9 +53,13 @@ export function mul_group(
       copy_results(dst + ((row * <usize>dstStride) << 2), results + (i << 6), live);
     }
   }
+  const stairs = takes_stairs(type);
+  const single = stairs ? x + stairs_offset(width, xRows) : x;
+  const singleBytes = stairs ? STAIRS : rowBytes;
+  const singleStep = stairs ? STAIRS * <usize>xRows : step;
   for (let i = tiled; i < count; i++) {
     const pair = list + ((<usize>i) << 3);
-    decode_group(type, scratch, group, x + <usize>load<u32>(pair) * rowBytes, step, width);
+    decode_group(type, scratch, group, single + <usize>load<u32>(pair) * singleBytes, singleStep, width);
     copy_results(dst + ((<usize>load<u32>(pair, 4) * <usize>dstStride) << 2), results, live);
   }
 }

@@ -17,9 +17,12 @@ import {
   RECORD_WIDE,
   row_stride,
   SEGMENT,
+  STAIRS,
   segment_stride,
+  stairs_offset,
 } from '../simd/activations';
 import { round_bf16, round_f16 } from '../simd/half';
+import { store_stairs } from '../simd/stairs';
 
 /** Item: a segment of 256 columns (fewer at a row's end), row by row; rows · ceil(width / 256) of them. */
 export function quantize(
@@ -54,6 +57,9 @@ export function quantize(
         break;
       case FORMAT_Q8_K:
         quantize_q8_k(target, source, !ASC_FEATURE_RELAXED_SIMD);
+        if (!ASC_FEATURE_RELAXED_SIMD) {
+          store_stairs(dst + stairs_offset(width, rows) + <usize>(segment * rows + row) * STAIRS, target);
+        }
         break;
       case FORMAT_Q8_K_WIDE:
         quantize_q8_k(target, source, true);

@@ -6,8 +6,10 @@
  *   bytes 8–11  low nibble: scale 4–7; high nibble: minimum 4–7
  *
  * In a group they are bytes, two sub-blocks side by side for each row, [pair][16 rows][2]: `load8x8_s` makes them i16
- *
  * pairs of four rows, ready for a dot product with a pair of sums; one of a pair is a shift away.
+ *
+ * Q4_K and Q6_K have their scales row by row instead, [sub-block][16 rows] (`row_scales`): that is an instruction less
+ * for each.
  */
 
 /** Scale of sub-block j out of the 12 packed bytes. */
@@ -24,6 +26,22 @@ export function native_minimum(packed: usize, j: i32): i32 {
 /** Place of the scale of sub-block j and a row in [pair][16 rows][2]. */
 export function scale_place(scales: usize, j: i32, row: i32): usize {
   return scales + ((j >> 1) << 5) + (row << 1) + (j & 1);
+}
+
+/** Place of the scale of sub-block j and a row where {@link row_scales} reads it. */
+export function row_scale_place(scales: usize, j: i32, row: i32): usize {
+  return scales + (j << 4) + row;
+}
+
+/** Scales of sub-block j of row vector v (four rows) as i32. */
+export function row_scales(scales: usize, j: i32, v: usize): v128 {
+  return i32x4.extend_low_i16x8_s(i16x8.extend_low_i8x16_s(v128.load32_zero(scales + (j << 4) + (v << 2))));
+}
+
+/** The same as i16, each twice: the other operand of a dot product that sums up pairs of i16. */
+export function row_scale_pairs(scales: usize, j: i32, v: usize): v128 {
+  const four = i16x8.extend_low_i8x16_s(v128.load32_zero(scales + (j << 4) + (v << 2)));
+  return i16x8.shuffle(four, four, 0, 0, 1, 1, 2, 2, 3, 3);
 }
 
 /** Spreads the 12 packed bytes of a row over the scales and minima of its group. */

@@ -3,37 +3,45 @@
  *
  * Native, 144 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 nibbles [128]: 32 bytes for
  *                     two sub-blocks, the even one in the low nibbles
- * Group, 2368 bytes:    0  scales u8 [4 pairs][16 rows][2]
+ * Group, 2368 bytes:    0  scales u8 [8][16 rows]
  *                     128  minima u8 [4 pairs][16 rows][2]
  *                     256  d f16[16 rows] | 288 dmin f16[16 rows]
- *                     320  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts)
+ *                     320  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts); in the plain build less
+ *                          TOP_NIBBLES (simd/stairs.ts)
  *
  * Everything lies in the order of use: a stream that jumps back and forth defeats the processor's prefetching.
  */
 
 import { add_scaled_less_minimum } from '../simd/accumulate';
-import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
+import {
+  OCTET,
+  RECORD_SCALES,
+  RECORD_SUMS32,
+  STAIRS_NIBBLE_OFFSETS,
+  STAIRS_NIBBLES,
+  STAIRS_SUMS32,
+} from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import {
-  dot_nibbles,
-  FOURTH,
+  dot_nibble_bytes,
   held,
   high_nibbles,
   low_nibbles,
   NIBBLE_MASK,
   pack_octet,
-  THIRD,
   unpack_octet,
 } from '../simd/octets';
+import { dot_stairs, TOP_NIBBLES } from '../simd/stairs';
 import { store_results, TILE_HALF, TILE_SCALES } from '../simd/tile';
 import {
   both_lanes,
   dot_scales,
   native_minimum,
   native_scale,
+  row_scale_place,
+  row_scale_pairs,
+  row_scales,
   scale_place,
-  scales_of,
-  spread_scales,
 } from './k-scales';
 import { unpack_minima } from './k-tile';
 
@@ -50,10 +58,13 @@ export function repack(block: usize, native: usize, row: i32): void {
   for (let i: usize = 0; i < 16; i++) {
     const bytes = load<u64>(native + (i << 3), 16);
     const at = block + OCTETS + ((i >> 2) << 9) + ((i & 3) << 6) + (row << 2);
-    store<u32>(at, pack_octet(bytes & low, 4));
-    store<u32>(at, pack_octet((bytes >> 4) & low, 4), 256);
+    store<u32>(at, pack_octet(bytes & low, 4) ^ TOP_NIBBLES);
+    store<u32>(at, pack_octet((bytes >> 4) & low, 4) ^ TOP_NIBBLES, 256);
   }
-  spread_scales(block + SCALES, block + MINIMA, native + 4, row);
+  for (let j = 0; j < 8; j++) {
+    store<u8>(row_scale_place(block + SCALES, j, row), native_scale(native + 4, j));
+    store<u8>(scale_place(block + MINIMA, j, row), native_minimum(native + 4, j));
+  }
   store<u16>(block + (row << 1), load<u16>(native), D);
   store<u16>(block + (row << 1), load<u16>(native, 2), DMIN);
 }
@@ -62,9 +73,9 @@ export function dequantize(out: usize, block: usize, row: i32): void {
   const d = f32_from_f16(load<u16>(block + (row << 1), D));
   const dmin = f32_from_f16(load<u16>(block + (row << 1), DMIN));
   for (let k = 0; k < 256; k++) {
-    const scale = d * <f32>load<u8>(scale_place(block + SCALES, k >> 5, row));
+    const scale = d * <f32>load<u8>(row_scale_place(block + SCALES, k >> 5, row));
     const minimum = dmin * <f32>load<u8>(scale_place(block + MINIMA, k >> 5, row));
-    const q = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2), OCTETS), k & 7, 4, 0);
+    const q = unpack_octet(load<u32>(block + ((k >> 3) << 6) + (row << 2), OCTETS) ^ TOP_NIBBLES, k & 7, 4, 0);
     store<f32>(out + (k << 2), scale * <f32>q - minimum);
   }
 }
@@ -82,8 +93,62 @@ export function dequantize_native(out: usize, native: usize): void {
   }
 }
 
-/** One token times a group: 16 results at TILE_RESULTS. */
+/** One token times a group: 16 results at TILE_RESULTS. In the plain build `x` points at stair records. */
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) decode_bytes(scratch, group, x, step, width);
+  else decode_stairs(scratch, group, x, step, width);
+}
+
+function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  let y0 = f32x4.splat(0);
+  let y1 = f32x4.splat(0);
+  let y2 = f32x4.splat(0);
+  let y3 = f32x4.splat(0);
+  for (let column = 0; column < width; column += 256) {
+    let s0 = i32x4.splat(0);
+    let s1 = i32x4.splat(0);
+    let s2 = i32x4.splat(0);
+    let s3 = i32x4.splat(0);
+    const scales = group + SCALES;
+    let w = group + OCTETS;
+    let factors = x + STAIRS_NIBBLES;
+    for (let j = 0; j < 8; j++) {
+      let a0 = v128.load32_splat(x + (j << 2), STAIRS_NIBBLE_OFFSETS);
+      let a1 = a0;
+      let a2 = a0;
+      let a3 = a0;
+      for (let octet = 0; octet < 4; octet++) {
+        const f0 = v128.load32_splat(factors);
+        const f1 = v128.load32_splat(factors, 4);
+        const f2 = v128.load32_splat(factors, 8);
+        const f3 = v128.load32_splat(factors, 12);
+        a0 = dot_stairs(a0, v128.load(w), f0, f1, f2, f3);
+        a1 = dot_stairs(a1, v128.load(w, 16), f0, f1, f2, f3);
+        a2 = dot_stairs(a2, v128.load(w, 32), f0, f1, f2, f3);
+        a3 = dot_stairs(a3, v128.load(w, 48), f0, f1, f2, f3);
+        w += 64;
+        factors += 16;
+      }
+      s0 = i32x4.add(s0, i32x4.mul(a0, row_scales(scales, j, 0)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, row_scales(scales, j, 1)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, row_scales(scales, j, 2)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, row_scales(scales, j, 3)));
+    }
+    const dx = v128.load32_splat(x);
+    const sums = x + STAIRS_SUMS32;
+    y0 = finish(y0, s0, group, sums, dx, half);
+    y1 = finish(y1, s1, group + 8, sums, dx, half);
+    y2 = finish(y2, s2, group + 16, sums, dx, half);
+    y3 = finish(y3, s3, group + 24, sums, dx, half);
+    group += BLOCK;
+    x += step;
+  }
+  store_results(scratch, y0, y1, y2, y3);
+}
+
+/** i16 sums of a sub-block: 16 pairs of products of at most 15 · 127 each. */
+function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   const half = scratch + TILE_HALF;
   const mask = held(scratch, NIBBLE_MASK);
   let y0 = f32x4.splat(0);
@@ -99,41 +164,40 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let w = group + OCTETS;
     let quants = x;
     for (let j = 0; j < 8; j++) {
-      let a0 = i32x4.splat(0);
-      let a1 = i32x4.splat(0);
-      let a2 = i32x4.splat(0);
-      let a3 = i32x4.splat(0);
+      let a0 = i16x8.splat(0);
+      let a1 = i16x8.splat(0);
+      let a2 = i16x8.splat(0);
+      let a3 = i16x8.splat(0);
       for (let octet = 0; octet < 4; octet++) {
         const x0 = v128.load32_splat(quants);
         const x1 = v128.load32_splat(quants, 4);
-        const x2 = v128.load32_splat(quants, THIRD);
-        const x3 = v128.load32_splat(quants, FOURTH);
-        a0 = dot_nibbles(a0, v128.load(w), mask, x0, x1, x2, x3);
-        a1 = dot_nibbles(a1, v128.load(w, 16), mask, x0, x1, x2, x3);
-        a2 = dot_nibbles(a2, v128.load(w, 32), mask, x0, x1, x2, x3);
-        a3 = dot_nibbles(a3, v128.load(w, 48), mask, x0, x1, x2, x3);
+        a0 = dot_nibble_bytes(a0, v128.load(w), mask, x0, x1);
+        a1 = dot_nibble_bytes(a1, v128.load(w, 16), mask, x0, x1);
+        a2 = dot_nibble_bytes(a2, v128.load(w, 32), mask, x0, x1);
+        a3 = dot_nibble_bytes(a3, v128.load(w, 48), mask, x0, x1);
         w += 64;
         quants += OCTET;
       }
-      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
+      s0 = i32x4.add(s0, i32x4.dot_i16x8_s(a0, row_scale_pairs(scales, j, 0)));
+      s1 = i32x4.add(s1, i32x4.dot_i16x8_s(a1, row_scale_pairs(scales, j, 1)));
+      s2 = i32x4.add(s2, i32x4.dot_i16x8_s(a2, row_scale_pairs(scales, j, 2)));
+      s3 = i32x4.add(s3, i32x4.dot_i16x8_s(a3, row_scale_pairs(scales, j, 3)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, x, dx, half);
-    y1 = finish(y1, s1, group + 8, x, dx, half);
-    y2 = finish(y2, s2, group + 16, x, dx, half);
-    y3 = finish(y3, s3, group + 24, x, dx, half);
+    const sums = x + RECORD_SUMS32;
+    y0 = finish(y0, s0, group, sums, dx, half);
+    y1 = finish(y1, s1, group + 8, sums, dx, half);
+    y2 = finish(y2, s2, group + 16, sums, dx, half);
+    y3 = finish(y3, s3, group + 24, sums, dx, half);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** `block` is shifted to the four rows: by 8 bytes a row vector, in scales, minima and d alike. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, half: usize): v128 {
-  const m = dot_scales(block + MINIMA, x + RECORD_SUMS32, 4);
+/** `block` is shifted to the four rows: by 8 bytes a row vector, in minima and d alike. */
+function finish(y: v128, s: v128, block: usize, sums: usize, dx: v128, half: usize): v128 {
+  const m = dot_scales(block + MINIMA, sums, 4);
   const d = f32x4_load_f16(block + D, half);
   return add_scaled_less_minimum(y, s, d, m, f32x4_load_f16(block + DMIN, half), dx);
 }
@@ -144,7 +208,7 @@ export function unpack(tile: usize, block: usize): void {
   const mask = held(tile, NIBBLE_MASK);
   for (let j = 0; j < 8; j++) {
     for (let v: usize = 0; v < 4; v++) {
-      const scales = scales_of(block + SCALES + (v << 3), j);
+      const scales = row_scales(block + SCALES, j, v);
       const w = block + OCTETS + (j << 8) + (v << 4);
       if (ASC_FEATURE_RELAXED_SIMD) {
         v128.store(tile + (j << 6) + (v << 4), scales, TILE_SCALES);
@@ -156,8 +220,9 @@ export function unpack(tile: usize, block: usize): void {
         }
       } else {
         const scale = both_lanes(scales);
+        const top = i32x4.splat(TOP_NIBBLES);
         for (let octet: usize = 0; octet < 4; octet++) {
-          const packed = v128.load(w + (octet << 6));
+          const packed = v128.xor(v128.load(w + (octet << 6)), top);
           const at = tile + (j << 10) + (octet << 8) + (v << 4);
           v128.store(at, i16x8.mul(v128.and(packed, mask), scale));
           v128.store(at, i16x8.mul(v128.and(i16x8.shr_u(packed, 4), mask), scale), 64);

@@ -4,31 +4,19 @@
  * Native, 210 bytes:  0 low nibbles [128] | 128 upper bit pairs [64] | 192 scales i8[16] | 208 d f16
  *                     Each half of 128 columns: 64 bytes of nibbles, 32 of bit pairs. Column c = 32 run + i of a half has
  *                     nibble byte 32 (run & 1) + i, high nibble from run 2 on, and bit pair `run` of byte i.
- * Group, 3360 bytes:    0  scales i8 [8 pairs][16 rows][2]
+ * Group, 3360 bytes:    0  scales i8 [16][16 rows]
  *                     256  d f16[16 rows]
- *                     288  16 sub-blocks of 192 bytes:
- *                            0  upper bits [16 rows] u32: planes of two octets
- *                           64  octets [2 of 8 columns][16 rows] u32 (simd/octets.ts)
+ *                     288  16 sub-blocks of 192 bytes: three words for each row, [3][16 rows] u32 (simd/sixes.ts)
  */
 
 import { add_scaled } from '../simd/accumulate';
-import { OCTET, RECORD_SCALES, RECORD_SUMS16 } from '../simd/activations';
+import { RECORD_SCALES, RECORD_SUMS16, STAIRS_SIX_OFFSETS, STAIRS_SIXES } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
-import {
-  BYTE_MASK,
-  dot_planes,
-  FOURTH,
-  held,
-  high_nibbles,
-  LOW_MASK,
-  low_nibbles,
-  pack_octet,
-  THIRD,
-  unpack_octet,
-} from '../simd/octets';
-import { store_results, TILE_D, TILE_HALF, TILE_PAIRS } from '../simd/tile';
-import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';
-import { store_octet, store_scales, TILE_OCTET, unpack_scales } from './k-tile';
+import { held } from '../simd/octets';
+import { last_six_bytes, last_six_pair, pack_sixes, SIX_MASK, unpack_six } from '../simd/sixes';
+import { store_results, TILE_D, TILE_HALF, TILE_PAIRS, TILE_RESULTS } from '../simd/tile';
+import { both_lanes, row_scale_pairs, row_scale_place, row_scales } from './k-scales';
+import { store_scales, unpack_scales } from './k-tile';
 
 export const NATIVE: usize = 210;
 export const BLOCK: usize = 3360;
@@ -37,62 +25,67 @@ const D: usize = 256;
 const SUBS: usize = 288;
 const SUB: usize = 192;
 
+/** Value of column k, 0 … 63. */
+function native_six(native: usize, k: i32): i32 {
+  const part = k >> 7;
+  const run = (k >> 5) & 3;
+  const i = k & 31;
+  const nibble: i32 = (load<u8>(native + (part << 6) + ((run & 1) << 5) + i) >> ((run >> 1) << 2)) & 15;
+  const pair: i32 = (load<u8>(native + (part << 5) + i, 128) >> (run << 1)) & 3;
+  return nibble | (pair << 4);
+}
+
 export function repack(block: usize, native: usize, row: i32): void {
-  for (let octet = 0; octet < 32; octet += 2) {
-    const at = block + SUBS + <usize>(octet >> 1) * SUB + (row << 2);
-    const part: usize = octet >> 4;
-    const run = (octet >> 2) & 3;
-    const i: usize = (octet & 3) << 3;
-    const nibbles = native + (part << 6) + ((run & 1) << 5) + i;
-    const pairs = native + 128 + (part << 5) + i;
+  for (let j = 0; j < 16; j++) {
+    const at = block + SUBS + <usize>j * SUB + (row << 2);
+    // The sixteen values, a byte each, as two words of eight.
+    const part = native + ((j >> 3) << 6);
+    const run = (j >> 1) & 3;
+    const i: usize = (j & 1) << 4;
+    const nibbles = part + ((run & 1) << 5) + i;
+    const pairs = native + 128 + ((j >> 3) << 5) + i;
+    const low: u64 = 0x0f0f0f0f0f0f0f0f;
+    const high: u64 = 0x3030303030303030;
     const nibbleShift: u64 = (run >> 1) << 2;
     const pairShift: u64 = run << 1;
-    const low: u64 = 0x0f0f0f0f0f0f0f0f;
-    const high: u64 = 0x0303030303030303;
-    store<u32>(at, pack_octet((load<u64>(nibbles) >> nibbleShift) & low, 4), 64);
-    store<u32>(at, pack_octet((load<u64>(nibbles, 8) >> nibbleShift) & low, 4), 128);
-    const first = pack_octet((load<u64>(pairs) >> pairShift) & high, 2);
-    const second = pack_octet((load<u64>(pairs, 8) >> pairShift) & high, 2);
-    store<u32>(at, first | (second << 4));
+    const first = ((load<u64>(nibbles) >> nibbleShift) & low) | (((load<u64>(pairs) >> pairShift) << 4) & high);
+    const second = ((load<u64>(nibbles, 8) >> nibbleShift) & low) | (((load<u64>(pairs, 8) >> pairShift) << 4) & high);
+    pack_sixes(at, first, second);
+    store<u8>(row_scale_place(block + SCALES, j, row), load<u8>(native + j, 192));
   }
-  for (let j = 0; j < 16; j++) store<u8>(scale_place(block + SCALES, j, row), load<u8>(native + j, 192));
   store<u16>(block + (row << 1), load<u16>(native, 208), D);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
   const d = f32_from_f16(load<u16>(block + (row << 1), D));
   for (let k = 0; k < 256; k++) {
-    const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 4, row));
-    const octet = (k >> 3) & 1;
-    const sub = block + SUBS + <usize>(k >> 4) * SUB + (row << 2);
-    const low = unpack_octet(load<u32>(sub + (octet << 6), 64), k & 7, 4, 0);
-    const high = unpack_octet(load<u32>(sub), k & 7, 2, octet);
-    store<f32>(out + (k << 2), scale * <f32>((low | (high << 4)) - 32));
+    const scale = d * <f32>load<i8>(row_scale_place(block + SCALES, k >> 4, row));
+    const q = unpack_six(block + SUBS + <usize>(k >> 4) * SUB + (row << 2), k & 15);
+    store<f32>(out + (k << 2), scale * <f32>(q - 32));
   }
 }
 
 export function dequantize_native(out: usize, native: usize): void {
   const d = f32_from_f16(load<u16>(native, 208));
   for (let k = 0; k < 256; k++) {
-    const part = k >> 7;
-    const run = (k >> 5) & 3;
-    const i = k & 31;
-    const nibble: i32 = (load<u8>(native + (part << 6) + ((run & 1) << 5) + i) >> ((run >> 1) << 2)) & 15;
-    const pair: i32 = (load<u8>(native + (part << 5) + i, 128) >> (run << 1)) & 3;
     const scale = d * <f32>load<i8>(native + (k >> 4), 192);
-    store<f32>(out + (k << 2), scale * <f32>((nibble | (pair << 4)) - 32));
+    store<f32>(out + (k << 2), scale * <f32>(native_six(native, k) - 32));
   }
 }
 
-/** Place of the upper bits above the nibbles. */
-const UPPER_MASK: i32 = 0x30303030;
-
-/** One token times a group: 16 results at TILE_RESULTS. */
+/** One token times a group: 16 results at TILE_RESULTS. In the plain build `x` points at stair records. */
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) decode_bytes(scratch, group, x, step, width);
+  else decode_stairs(scratch, group, x, step, width);
+}
+
+/**
+ * V8 moves the loads of a straight run of code to its front, and what is computed to where it is used: here that would
+ * need some thirty registers, and every vector would go through the stack. Branches that are never taken (no group lies
+ * at address 1, 2 or 3) but might set the sums hold the parts together: 21.4 G MAC/s instead of 18.3.
+ */
+function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   const half = scratch + TILE_HALF;
-  const low = held(scratch, LOW_MASK);
-  const mask = held(scratch, BYTE_MASK);
-  const upper = held(scratch, UPPER_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -104,79 +97,235 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
     let s3 = i32x4.splat(0);
     const scales = group + SCALES;
     let w = group + SUBS;
-    let quants = x;
+    let factors = x + STAIRS_SIXES;
     for (let j = 0; j < 16; j++) {
-      let a0 = i32x4.splat(0);
-      let a1 = i32x4.splat(0);
-      let a2 = i32x4.splat(0);
-      let a3 = i32x4.splat(0);
-      let p0 = v128.load(w);
-      let p1 = v128.load(w, 16);
-      let p2 = v128.load(w, 32);
-      let p3 = v128.load(w, 48);
-      w += 64;
-      for (let octet = 0; octet < 2; octet++) {
-        const x0 = v128.load32_splat(quants);
-        const x1 = v128.load32_splat(quants, 4);
-        const x2 = v128.load32_splat(quants, THIRD);
-        const x3 = v128.load32_splat(quants, FOURTH);
-        a0 = dot_planes(a0, v128.load(w), p0, 2, low, upper, mask, x0, x1, x2, x3);
-        a1 = dot_planes(a1, v128.load(w, 16), p1, 2, low, upper, mask, x0, x1, x2, x3);
-        a2 = dot_planes(a2, v128.load(w, 32), p2, 2, low, upper, mask, x0, x1, x2, x3);
-        a3 = dot_planes(a3, v128.load(w, 48), p3, 2, low, upper, mask, x0, x1, x2, x3);
-        p0 = i16x8.shr_u(p0, 4);
-        p1 = i16x8.shr_u(p1, 4);
-        p2 = i16x8.shr_u(p2, 4);
-        p3 = i16x8.shr_u(p3, 4);
-        w += 64;
-        quants += OCTET;
+      let a0 = v128.load32_splat(x + (j << 2), STAIRS_SIX_OFFSETS);
+      let a1 = a0;
+      let a2 = a0;
+      let a3 = a0;
+      let v0 = v128.load(w);
+      let v1 = v128.load(w, 16);
+      let v2 = v128.load(w, 32);
+      let v3 = v128.load(w, 48);
+      let f = v128.load32_splat(factors);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 4);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 8);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      if (w == 1) {
+        a0 = v128.load(w);
+        a1 = a2 = a3 = a0;
       }
-      s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
-      s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
-      s2 = i32x4.add(s2, i32x4.mul(a2, scales_of(scales + 16, j)));
-      s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
+      v0 = v128.load(w, 64);
+      v1 = v128.load(w, 80);
+      v2 = v128.load(w, 96);
+      v3 = v128.load(w, 112);
+      f = v128.load32_splat(factors, 12);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 16);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 20);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 24);
+      v0 = i16x8.shr_s(v0, 2);
+      v1 = i16x8.shr_s(v1, 2);
+      v2 = i16x8.shr_s(v2, 2);
+      v3 = i16x8.shr_s(v3, 2);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      if (w == 2) {
+        a0 = v128.load(w);
+        a1 = a2 = a3 = a0;
+      }
+      v0 = v128.load(w, 128);
+      v1 = v128.load(w, 144);
+      v2 = v128.load(w, 160);
+      v3 = v128.load(w, 176);
+      f = v128.load32_splat(factors, 28);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 32);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      f = v128.load32_splat(factors, 36);
+      v0 = i16x8.shr_s(v0, 6);
+      v1 = i16x8.shr_s(v1, 6);
+      v2 = i16x8.shr_s(v2, 6);
+      v3 = i16x8.shr_s(v3, 6);
+      a0 = i32x4.add(a0, i32x4.dot_i16x8_s(v0, f));
+      a1 = i32x4.add(a1, i32x4.dot_i16x8_s(v1, f));
+      a2 = i32x4.add(a2, i32x4.dot_i16x8_s(v2, f));
+      a3 = i32x4.add(a3, i32x4.dot_i16x8_s(v3, f));
+      if (w == 3) {
+        a0 = v128.load(w);
+        a1 = a2 = a3 = a0;
+      }
+      s0 = i32x4.add(s0, i32x4.mul(a0, row_scales(scales, j, 0)));
+      s1 = i32x4.add(s1, i32x4.mul(a1, row_scales(scales, j, 1)));
+      s2 = i32x4.add(s2, i32x4.mul(a2, row_scales(scales, j, 2)));
+      s3 = i32x4.add(s3, i32x4.mul(a3, row_scales(scales, j, 3)));
+      w += SUB;
+      factors += 40;
     }
-    const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, x, dx, half);
-    y1 = finish(y1, s1, group + 8, x, dx, half);
-    y2 = finish(y2, s2, group + 16, x, dx, half);
-    y3 = finish(y3, s3, group + 24, x, dx, half);
+    const dx = v128.load32_splat(x);
+    y0 = add_scaled(y0, s0, f32x4_load_f16(group + D, half), dx);
+    y1 = add_scaled(y1, s1, f32x4_load_f16(group + D + 8, half), dx);
+    y2 = add_scaled(y2, s2, f32x4_load_f16(group + D + 16, half), dx);
+    y3 = add_scaled(y3, s3, f32x4_load_f16(group + D + 24, half), dx);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** Takes the weights' offset of 32 away. `block` is shifted to the four rows, by 8 bytes a row vector. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, half: usize): v128 {
-  const m = dot_scales(block + SCALES, x + RECORD_SUMS16, 8);
-  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, 5)), f32x4_load_f16(block + D, half), dx);
+/** Products of two pairs, at most 4 · 63 · 127, fit i16; the offset of 32 is taken off with the sums of x. */
+function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
+  const half = scratch + TILE_HALF;
+  const mask = held(scratch, SIX_MASK);
+  const low = held(scratch, 0x03030303);
+  const middle = held(scratch, 0x0c0c0c0c);
+  const high = held(scratch, 0x30303030);
+  store_results(scratch, f32x4.splat(0), f32x4.splat(0), f32x4.splat(0), f32x4.splat(0));
+  for (let column = 0; column < width; column += 256) {
+    const dx = v128.load32_splat(x, RECORD_SCALES);
+    for (let v: usize = 0; v < 4; v++) {
+      const scales = group + SCALES;
+      let s = i32x4.splat(0);
+      let w = group + SUBS + (v << 4);
+      let quants = x;
+      for (let j = 0; j < 16; j++) {
+        const a = v128.load(w);
+        const b = v128.load(w, 64);
+        const c = v128.load(w, 128);
+        const first = i16x8.add(
+          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants), v128.and(a, mask)),
+          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 4), v128.and(b, mask)),
+        );
+        const last = last_six_bytes(a, b, c, low, middle, high);
+        const second = i16x8.add(
+          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 8), v128.and(c, mask)),
+          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 12), last),
+        );
+        const scale = row_scale_pairs(scales, j, v);
+        s = i32x4.add(s, i32x4.add(i32x4.dot_i16x8_s(first, scale), i32x4.dot_i16x8_s(second, scale)));
+        w += SUB;
+        quants += 16;
+      }
+      s = i32x4.sub(s, i32x4.shl(dot_row_scales(scales, v, x + RECORD_SUMS16), 5));
+      const results = scratch + (v << 4);
+      const y = add_scaled(v128.load(results, TILE_RESULTS), s, f32x4_load_f16(group + D + (v << 3), half), dx);
+      v128.store(results, y, TILE_RESULTS);
+    }
+    group += BLOCK;
+    x += step;
+  }
+}
+
+/** Σ of 16 scales × sums of x for row vector v. */
+function dot_row_scales(scales: usize, v: usize, sums: usize): v128 {
+  let m = i32x4.splat(0);
+  for (let j = 0; j < 16; j++) {
+    m = i32x4.add(m, i32x4.dot_i16x8_s(row_scale_pairs(scales, j, v), v128.load16_splat(sums + (j << 1))));
+  }
+  return i32x4.shr_s(m, 1);
 }
 
 /** One block to a tile: i16 sc · (q − 32) in the plain build, unsigned bytes and scales in the relaxed one. */
 export function unpack(tile: usize, block: usize): void {
   unpack_scales(tile, TILE_D, block + D);
   if (ASC_FEATURE_RELAXED_SIMD) {
-    for (let i: usize = 0; i < 256; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(block + SCALES + i), TILE_PAIRS);
-  }
-  const low = held(tile, LOW_MASK);
-  const upper = held(tile, UPPER_MASK);
-  const mask = held(tile, BYTE_MASK);
-  const offset = held(tile, 0x00200020);
-  for (let j = 0; j < 16; j++) {
-    for (let v: usize = 0; v < 4; v++) {
-      const scales = scales_of(block + SCALES + (v << 3), j);
-      store_scales(tile, j, v, scales);
-      const scale = both_lanes(scales);
-      const sub = block + SUBS + <usize>j * SUB + (v << 4);
-      let plane = v128.load(sub);
-      for (let octet = 0; octet < 2; octet++) {
-        const packed = v128.load(sub + (octet << 6), 64);
-        const a = v128.or(low_nibbles(packed, low), v128.and(i16x8.shl(plane, 4), upper));
-        const b = v128.or(high_nibbles(packed, low), v128.and(i16x8.shl(plane, 2), upper));
-        store_octet(tile + <usize>((j << 1) + octet) * TILE_OCTET + (v << 4), a, b, mask, offset, scale);
-        plane = i16x8.shr_u(plane, 4);
+    // Scales of two sub-blocks side by side, as the offset takes them.
+    for (let j: usize = 0; j < 16; j += 2) {
+      for (let i: usize = 0; i < 16; i += 8) {
+        const even = v128.load8x8_s(block + SCALES + (j << 4) + i);
+        const odd = v128.load8x8_s(block + SCALES + (j << 4) + i, 16);
+        const at = tile + (j << 5) + (i << 2);
+        v128.store(at, i16x8.shuffle(even, odd, 0, 8, 1, 9, 2, 10, 3, 11), TILE_PAIRS);
+        v128.store(at, i16x8.shuffle(even, odd, 4, 12, 5, 13, 6, 14, 7, 15), TILE_PAIRS + 16);
       }
     }
   }
+  const mask = held(tile, SIX_MASK);
+  const offset = held(tile, 0x00200020);
+  const low = held(tile, 0x03030303);
+  const middle = held(tile, 0x0c0c0c0c);
+  const high = held(tile, 0x30303030);
+  for (let j = 0; j < 16; j++) {
+    for (let v: usize = 0; v < 4; v++) {
+      const scales = row_scales(block + SCALES, j, v);
+      store_scales(tile, j, v, scales);
+      const sub = block + SUBS + <usize>j * SUB + (v << 4);
+      const a = v128.load(sub);
+      const b = v128.load(sub, 64);
+      const c = v128.load(sub, 128);
+      if (ASC_FEATURE_RELAXED_SIMD) {
+        const at = tile + (j << 8) + (v << 4);
+        v128.store(at, v128.and(a, mask));
+        v128.store(at, v128.and(b, mask), 64);
+        v128.store(at, v128.and(c, mask), 128);
+        v128.store(at, last_six_bytes(a, b, c, low, middle, high), 192);
+      } else {
+        const scale = both_lanes(scales);
+        const at = tile + (j << 9) + (v << 4);
+        store_pair(at, v128.and(a, mask), offset, scale);
+        store_pair(at + 64, v128.and(i16x8.shr_u(a, 6), mask), offset, scale);
+        store_pair(at + 128, v128.and(b, mask), offset, scale);
+        store_pair(at + 192, v128.and(i16x8.shr_u(b, 6), mask), offset, scale);
+        store_pair(at + 256, v128.and(c, mask), offset, scale);
+        store_pair(at + 320, v128.and(i16x8.shr_u(c, 6), mask), offset, scale);
+        store_pair(at + 384, last_six_pair(a, b, 8), offset, scale);
+        store_pair(at + 448, last_six_pair(c, b, 10), offset, scale);
+      }
+    }
+  }
+}
+
+/** i16 (q − offset) · scale to a tile. */
+function store_pair(at: usize, q: v128, offset: v128, scale: v128): void {
+  v128.store(at, i16x8.mul(i16x8.sub(q, offset), scale));
 }

@@ -19,6 +19,15 @@
  *                                         832  end of Q8_0 and 5
  *
  * Scales are f32: one of a Q8_K record, eight of a Q8_0 record (values of binary16, as ggml keeps them).
+ *
+ * Behind the records of Q8_K in the plain build lie as many *stair* records, for the products of one token with packed
+ * weights (simd/stairs.ts says what they hold). Stair record (segment, row) is at
+ * stairs_offset + (segment · rows + row) · STAIRS bytes:
+ *
+ *     0  scale f32 | 16  sums of 32 i16[8]
+ *    32  offsets for nibbles i32[8] | 64  factors for nibbles i16[256]
+ *   576  offsets for six bits i32[16] | 640  factors for six bits i16[16][20]
+ *  1280  end
  */
 
 export const FORMAT_F32: i32 = 0;
@@ -45,6 +54,18 @@ export const RECORD_Q8_K: usize = ASC_FEATURE_RELAXED_SIMD ? 320 : 576;
 /** Of Q8_0 and of Q8_K with i16 quants. */
 export const RECORD_Q8_0: usize = ASC_FEATURE_RELAXED_SIMD ? 832 : 576;
 
+export const STAIRS_SUMS32: usize = 16;
+export const STAIRS_NIBBLE_OFFSETS: usize = 32;
+export const STAIRS_NIBBLES: usize = 64;
+export const STAIRS_SIX_OFFSETS: usize = 576;
+export const STAIRS_SIXES: usize = 640;
+export const STAIRS: usize = 1280;
+
+/** Bytes from the activations to the first stair record. */
+export function stairs_offset(width: i32, rows: i32): usize {
+  return RECORD_Q8_K * <usize>((width + SEGMENT - 1) / SEGMENT) * rows;
+}
+
 /** Bytes from a row to the next one. */
 export function row_stride(format: i32, width: i32): usize {
   if (format == FORMAT_Q8_K) return RECORD_Q8_K;
@@ -62,7 +83,10 @@ export function segment_stride(format: i32, rows: i32): usize {
 /** Bytes that `rows` rows of `width` columns take in a format. */
 export function activation_bytes(format: i32, width: i32, rows: i32): u32 {
   const segments = <u32>((width + SEGMENT - 1) / SEGMENT);
-  if (format == FORMAT_Q8_K) return <u32>RECORD_Q8_K * segments * rows;
+  if (format == FORMAT_Q8_K) {
+    const stairs = ASC_FEATURE_RELAXED_SIMD ? <u32>0 : <u32>STAIRS;
+    return (<u32>RECORD_Q8_K + stairs) * segments * rows;
+  }
   if (format == FORMAT_Q8_0 || format == FORMAT_Q8_K_WIDE) return <u32>RECORD_Q8_0 * segments * rows;
   return <u32>width * <u32>rows * 4;
 }

@@ -68,6 +68,12 @@ export function dot_nibbles(acc: v128, v: v128, mask: v128, x0: v128, x1: v128, 
   return i32x4.add(acc, i32x4.add(a, b));
 }
 
+/** i16 a + four rows' dot products of an octet of nibbles, two pairs of columns in each i16 lane (relaxed build). */
+export function dot_nibble_bytes(a: v128, v: v128, mask: v128, x0: v128, x1: v128): v128 {
+  a = i16x8.add(a, i16x8.relaxed_dot_i8x16_i7x16_s(x0, v128.and(v, mask)));
+  return i16x8.add(a, i16x8.relaxed_dot_i8x16_i7x16_s(x1, v128.and(i16x8.shr_u(v, 4), mask)));
+}
+
 /** The same with unsigned bytes: `a` holds what low nibbles would, `b` what high ones would. */
 export function dot_bytes(acc: v128, a: v128, b: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   if (ASC_FEATURE_RELAXED_SIMD) {
