@@ -38,8 +38,8 @@ import {
   dot_scales,
   native_minimum,
   native_scale,
-  row_scale_place,
   row_scale_pairs,
+  row_scale_place,
   row_scales,
   scale_place,
 } from './k-scales';

@@ -225,7 +225,6 @@ function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, widt
 
 /** Products of two pairs, at most 4 · 63 · 127, fit i16; the offset of 32 is taken off with the sums of x. */
 function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   const mask = held(scratch, SIX_MASK);
   const low = held(scratch, 0x03030303);
   const middle = held(scratch, 0x0c0c0c0c);
@@ -233,46 +232,78 @@ function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width
   store_results(scratch, f32x4.splat(0), f32x4.splat(0), f32x4.splat(0), f32x4.splat(0));
   for (let column = 0; column < width; column += 256) {
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    for (let v: usize = 0; v < 4; v++) {
+    for (let v: usize = 0; v < 4; v += 2) {
       const scales = group + SCALES;
-      let s = i32x4.splat(0);
+      let s0 = i32x4.splat(0);
+      let s1 = i32x4.splat(0);
       let w = group + SUBS + (v << 4);
       let quants = x;
+      let sums = x + RECORD_SUMS16;
       for (let j = 0; j < 16; j++) {
-        const a = v128.load(w);
-        const b = v128.load(w, 64);
-        const c = v128.load(w, 128);
-        const first = i16x8.add(
-          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants), v128.and(a, mask)),
-          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 4), v128.and(b, mask)),
+        const x0 = v128.load32_splat(quants);
+        const x1 = v128.load32_splat(quants, 4);
+        const x2 = v128.load32_splat(quants, 8);
+        const x3 = v128.load32_splat(quants, 12);
+        const sum = i16x8.shl(v128.load16_splat(sums), 4);
+        let a = v128.load(w);
+        let b = v128.load(w, 64);
+        let c = v128.load(w, 128);
+        s0 = i32x4.add(
+          s0,
+          dot_six_bytes(a, b, c, x0, x1, x2, x3, sum, mask, low, middle, high, row_scale_pairs(scales, j, v)),
         );
-        const last = last_six_bytes(a, b, c, low, middle, high);
-        const second = i16x8.add(
-          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 8), v128.and(c, mask)),
-          i16x8.relaxed_dot_i8x16_i7x16_s(v128.load32_splat(quants, 12), last),
+        a = v128.load(w, 16);
+        b = v128.load(w, 80);
+        c = v128.load(w, 144);
+        s1 = i32x4.add(
+          s1,
+          dot_six_bytes(a, b, c, x0, x1, x2, x3, sum, mask, low, middle, high, row_scale_pairs(scales, j, v + 1)),
         );
-        const scale = row_scale_pairs(scales, j, v);
-        s = i32x4.add(s, i32x4.add(i32x4.dot_i16x8_s(first, scale), i32x4.dot_i16x8_s(second, scale)));
         w += SUB;
         quants += 16;
+        sums += 2;
       }
-      s = i32x4.sub(s, i32x4.shl(dot_row_scales(scales, v, x + RECORD_SUMS16), 5));
-      const results = scratch + (v << 4);
-      const y = add_scaled(v128.load(results, TILE_RESULTS), s, f32x4_load_f16(group + D + (v << 3), half), dx);
-      v128.store(results, y, TILE_RESULTS);
+      finish_bytes(scratch, s0, group, v, dx);
+      finish_bytes(scratch, s1, group, v + 1, dx);
     }
     group += BLOCK;
     x += step;
   }
 }
 
-/** Σ of 16 scales × sums of x for row vector v. */
-function dot_row_scales(scales: usize, v: usize, sums: usize): v128 {
-  let m = i32x4.splat(0);
-  for (let j = 0; j < 16; j++) {
-    m = i32x4.add(m, i32x4.dot_i16x8_s(row_scale_pairs(scales, j, v), v128.load16_splat(sums + (j << 1))));
-  }
-  return i32x4.shr_s(m, 1);
+/** Four rows × 16 columns of six bits less 32, times their scales. `sum` holds 16 times the sum of the x. */
+function dot_six_bytes(
+  a: v128,
+  b: v128,
+  c: v128,
+  x0: v128,
+  x1: v128,
+  x2: v128,
+  x3: v128,
+  sum: v128,
+  mask: v128,
+  low: v128,
+  middle: v128,
+  high: v128,
+  scale: v128,
+): v128 {
+  const first = i16x8.add(
+    i16x8.relaxed_dot_i8x16_i7x16_s(x0, v128.and(a, mask)),
+    i16x8.relaxed_dot_i8x16_i7x16_s(x1, v128.and(b, mask)),
+  );
+  const second = i16x8.add(
+    i16x8.relaxed_dot_i8x16_i7x16_s(x2, v128.and(c, mask)),
+    i16x8.relaxed_dot_i8x16_i7x16_s(x3, last_six_bytes(a, b, c, low, middle, high)),
+  );
+  const products = i32x4.add(i32x4.dot_i16x8_s(first, scale), i32x4.dot_i16x8_s(second, scale));
+  return i32x4.sub(products, i32x4.dot_i16x8_s(sum, scale));
+}
+
+/** Adds row vector v to the results. */
+function finish_bytes(scratch: usize, s: v128, group: usize, v: usize, dx: v128): void {
+  const d = f32x4_load_f16(group + D + (v << 3), scratch + TILE_HALF);
+  const results = scratch + (v << 4);
+  v128.store(results, add_scaled(v128.load(results, TILE_RESULTS), s, d, dx), TILE_RESULTS);
 }
 
 /** One block to a tile: i16 sc · (q − 32) in the plain build, unsigned bytes and scales in the relaxed one. */
