@@ -31,6 +31,7 @@ export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
 export { embed, mul_mat } from './ops/mul-mat';
 export { mul_mat_id, plan_bytes, route_plan } from './ops/mul-mat-id';
 export { quantize } from './ops/quantize';
+export { read_bytes } from './ops/read';
 export { rms_norm } from './ops/rms-norm';
 export { rope } from './ops/rope';
 export { GROUP_ROWS } from './quants/ids';

@@ -6,6 +6,7 @@ import { type Conversion, type ConvertOptions, convertFile } from './engines/con
 import { type DiffOptions, diffFiles, type ModelDiff } from './engines/diff.ts';
 import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
 import { createLocalEngine } from './engines/local.ts';
+import type { ReadBandwidth } from './engines/read-bandwidth.ts';
 import { type ListTensorsOptions, listTensorsOf, type TensorListing } from './engines/tensors.ts';
 import { openTokenizer } from './engines/tokenizer.ts';
 import { type Trace, traceFile } from './engines/trace.ts';
@@ -16,6 +17,8 @@ import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
 import { createTensorFolder, openTensorFolder } from './platform/node/tensor-folder.ts';
 import type { Tokenizer } from './tokenizer/index.ts';
+import type { Profile } from './trace/profile.ts';
+import type { RecorderOptions, TraceRecorder } from './trace/recorder.ts';
 
 /**
  * Loads a model file and returns an engine that runs it.
@@ -110,6 +113,29 @@ export function traceModel(source: string, options: TraceOptions): Promise<Trace
   return traceFile(nodePlatform, { create: createTensorFolder, open: openTensorFolder }, source, options);
 }
 
+/**
+ * A recorder of runs: give it to `createEngine` and to a request as the observer, then let it `finish`.
+ *
+ * @throws AprError USAGE for steps that there are not
+ */
+export async function createTraceRecorder(options: RecorderOptions): Promise<TraceRecorder> {
+  const { TraceRecorder } = await import('./trace/recorder.ts');
+  return new TraceRecorder(options);
+}
+
+/** Folded stacks of a profile, for flame graphs. */
+export async function flameStacks(profile: Profile): Promise<string> {
+  return (await import('./trace/profile.ts')).foldedStacks(profile);
+}
+
+/**
+ * How fast `threads` kernel threads of this machine read memory, measured now over more than its caches hold.
+ * @returns undefined when there is too little free memory for it
+ */
+export async function measureReadBandwidth(threads: number): Promise<ReadBandwidth | undefined> {
+  return (await import('./engines/read-bandwidth.ts')).readBandwidth(nodePlatform, threads);
+}
+
 export type { TensorQuality } from './contract/index.ts';
 export type {
   BackendInfo,
@@ -158,6 +184,7 @@ export type {
   TokenizerInspection,
 } from './engines/inspect.ts';
 export type { MemoryEstimate } from './engines/memory-estimate.ts';
+export type { ReadBandwidth } from './engines/read-bandwidth.ts';
 export type { ListTensorsOptions, TensorEntry, TensorListing, TensorStatistics } from './engines/tensors.ts';
 export type {
   LogitsSummary,
@@ -171,10 +198,16 @@ export type { QualityReport, ValidateOptions, Validation, ValidationFinding } fr
 export { AprError, type AprErrorCode } from './errors.ts';
 export type { ModelSource } from './formats/model-source.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';
+export { createFileSink, type FileSink, type FileSinkOptions } from './platform/node/file-sink.ts';
 export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';
 export type { ComparisonReport, PlaceComparison } from './trace/compare.ts';
+export type { Counters as TraceCounters } from './trace/counters.ts';
+export type { TraceEvent, TracePhase, TraceStep } from './trace/events.ts';
 export type { ActivationSummary, LayerSummary } from './trace/layers.ts';
+export type { OperationProfile, PhaseProfile, Profile, ThreadProfile } from './trace/profile.ts';
+export type { RecorderOptions, Recording, TraceLevel, TraceRecorder, TraceRun } from './trace/recorder.ts';
 export type { RouterSummary } from './trace/routing.ts';
 export type { Statistics } from './trace/statistics.ts';
 export type { DecodeStep } from './trace/steps.ts';
+export type { Summary as TraceSummary } from './trace/summary.ts';
 export type { Verdict } from './trace/verdict.ts';

@@ -1,6 +1,7 @@
 /** Options of `apr run`. */
 
 import type { OptionTable } from '../options.ts';
+import { TRACE_OPTIONS } from './run-trace-options.ts';
 
 export const RUN_OPTIONS = {
   prompt: {
@@ -151,6 +152,8 @@ export const RUN_OPTIONS = {
   benchmark: { kind: 'flag', group: 'Output', description: 'Report the measured rates, on stderr or in the JSON' },
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'No progress and no summary on stderr' },
   verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Say more on stderr; stack traces of errors' },
+
+  ...TRACE_OPTIONS,
 
   threads: {
     kind: 'integer',

@@ -1,7 +1,7 @@
 /** `apr run SOURCE [PROMPT]` */
 
 import { AprError } from '../../src/errors.ts';
-import type { Engine, EngineOptions, GenerateRequest } from '../../src/index.ts';
+import type { Engine, EngineOptions, FinalEvent, GenerateRequest } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import { readPrompt } from '../prompt.ts';
@@ -11,6 +11,8 @@ import type { OutputForm } from '../render/error.ts';
 import { visibleLine } from '../render/terminal.ts';
 import { resolveSource, withAdvice } from '../source.ts';
 import type { RUN_OPTIONS } from './run-options.ts';
+import { openRunTrace } from './run-trace.ts';
+import { traceRequest } from './run-trace-options.ts';
 
 export type RunValues = OptionValues<typeof RUN_OPTIONS>;
 
@@ -39,16 +41,21 @@ export async function run(
   if (environment.sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }
+  const tracing = traceRequest(values);
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input, onWait }, stdin);
 
   const talkative = !values.quiet && (values.verbose === true || stderr.isTTY === true);
   const loading = talkative && stderr.isTTY === true ? showLoading(stderr, source) : undefined;
+  // Before the model is loaded: a file that cannot be written is told at once.
+  const trace = tracing && (await openRunTrace(tracing, stderr, values.quiet === true));
+  const observed = trace === undefined ? {} : { observer: trace.observer };
   let engine: Engine;
   try {
     const createEngine = await environment.loadCreateEngine();
     engine = await createEngine(path, {
       ...options,
+      ...observed,
       modelName: source,
       onWarning: ({ rule, message }) => {
         loading?.clear();
@@ -57,10 +64,12 @@ export async function run(
       ...(loading === undefined ? {} : { onProgress: loading.update }),
     });
   } catch (error) {
+    await trace?.discard();
     throw withAdvice(error, source);
   } finally {
     loading?.clear();
   }
+  let final: FinalEvent | undefined;
   try {
     if (values.verbose) stderr.write(`${describeEngine(engine.info)}\n`);
     const { contextLength, trainedContextLength } = engine.info;
@@ -70,14 +79,21 @@ export async function run(
       );
     }
     const renderer = createRenderer(form, stdout);
-    for await (const event of engine.generate(request(values, prompt, engine.info.hasChatTemplate))) {
+    const generation = { ...request(values, prompt, engine.info.hasChatTemplate), ...observed };
+    for await (const event of engine.generate(generation)) {
       await renderer.event(event);
+      if (event.event === 'final') final = event;
       if (event.event === 'final' && (values.benchmark ? form === 'text' : talkative)) {
         stderr.write(`${summarize(event)}\n`);
       }
     }
+  } catch (error) {
+    trace?.end(engine.info, final, error);
+    throw error;
   } finally {
+    trace?.end(engine.info, final);
     await engine.dispose();
+    await trace?.write();
   }
 }
 

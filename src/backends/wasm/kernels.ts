@@ -22,6 +22,7 @@ export const KERNELS = [
   'attention',
   'attention_partial',
   'attention_merge',
+  'read_bytes',
 ] as const;
 
 export type KernelName = (typeof KERNELS)[number];

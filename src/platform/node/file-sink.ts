@@ -1,7 +1,7 @@
 /** A file that is being written: under a temporary name until it is whole. */
 
 import { randomBytes } from 'node:crypto';
-import { unlinkSync } from 'node:fs';
+import { type Stats, unlinkSync } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { AprError } from '../../errors.ts';
@@ -108,14 +108,18 @@ async function placeNew(temporary: string, path: string): Promise<void> {
 }
 
 async function refuseExisting(path: string, force: boolean): Promise<void> {
-  let isDirectory: boolean;
+  let stats: Stats;
   try {
-    isDirectory = (await lstat(path)).isDirectory();
+    stats = await lstat(path);
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return;
     throw failed(path, cause);
   }
-  if (isDirectory)
+  if (!stats.isFile() && !stats.isSymbolicLink() && !stats.isDirectory()) {
+    // Renaming would put a plain file in the place of a device or pipe.
+    throw new AprError('OVERWRITE', `${path}: is a device or pipe, expected the name of a file`, { path });
+  }
+  if (stats.isDirectory())
     throw new AprError('OVERWRITE', `${path}: is a directory, expected the name of a new file`, { path });
   if (!force) throw overwrite(path);
 }

@@ -1,0 +1,244 @@
+/** Records one run: an observer that keeps what it is told, and makes documents and tables of it afterwards. */
+
+import type { PassObserver, PassTiming, Span, Tap } from '../graph/observer.ts';
+import { chromeText } from './chrome.ts';
+import { type Counters, countPasses, violations } from './counters.ts';
+import { documentText } from './document.ts';
+import { parseTraceSteps, type TracePhase, type TraceStep } from './events.ts';
+import { type Profile, profileOf } from './profile.ts';
+import { type PassSample, samplePass } from './sample.ts';
+import { type Statistics, statisticsOf } from './statistics.ts';
+import { type Summary, summaryOf } from './summary.ts';
+
+export const TRACE_LEVELS = ['basic', 'layer', 'payload', 'chrome'] as const;
+export type TraceLevel = (typeof TRACE_LEVELS)[number];
+
+export interface RecorderOptions {
+  readonly level: TraceLevel;
+  /** Steps that the document is limited to, such as `attention,ffn`. Default: all. */
+  readonly steps?: string;
+  /** Statistics and routing of every token of a pass, not the last alone. Default false. */
+  readonly verbose?: boolean;
+  /** Count the weights that are read, experts too. Default false. */
+  readonly profile?: boolean;
+}
+
+/** The run as its end tells it. Of a run that failed on the way, what is known. */
+export interface TraceRun {
+  readonly model: {
+    readonly name: string;
+    readonly architecture: string;
+    readonly num_layers: number;
+    readonly hidden_dim: number;
+    readonly vocab_size: number;
+    readonly num_heads: number;
+  };
+  readonly threads: number;
+  readonly kernel: string;
+  readonly outcome?: {
+    readonly promptTokens: number;
+    readonly cachedTokens: number;
+    readonly generatedTokens: number;
+    /** Whether an end token was chosen behind the answer. */
+    readonly ended: boolean;
+    readonly prefillMs: number;
+    readonly decodeMs: number;
+  };
+}
+
+/** A pass with what was copied out of it. */
+export interface TracedPass {
+  readonly kind: 'pass';
+  readonly start: number;
+  readonly end: number;
+  readonly phase: TracePhase;
+  readonly sample: PassSample;
+  /** By the layer: ids (int32) and weights of the chosen experts, see `topK`. [rows × 2 · slots] */
+  readonly routing: ReadonlyMap<number, Float32Array>;
+  /** By the activation's name. */
+  readonly statistics: ReadonlyMap<string, Statistics>;
+  /** The most probable next tokens. */
+  readonly top: readonly { readonly token_id: number; readonly logit: number }[] | undefined;
+}
+
+export interface TracedSpan {
+  readonly kind: 'span';
+  readonly start: number;
+  readonly end: number;
+  readonly phase: TracePhase;
+  readonly position: number;
+  readonly span: Span;
+}
+
+export type TraceEntry = TracedPass | TracedSpan;
+
+/** All that was recorded, in the order of the starts, an outer stretch before its parts. */
+export interface Recording {
+  readonly level: TraceLevel;
+  readonly steps: ReadonlySet<TraceStep> | undefined;
+  readonly verbose: boolean;
+  readonly run: TraceRun;
+  /** When the trace began and ended, `performance.now()`. */
+  readonly origin: number;
+  readonly finished: number;
+  readonly entries: readonly TraceEntry[];
+  readonly counters: Counters;
+  readonly warnings: readonly string[];
+  readonly failure: { readonly at: number; readonly phase: TracePhase; readonly message: string } | undefined;
+}
+
+const TOP_LOGITS = 5;
+const LOAD_SPANS: ReadonlySet<Span['name']> = new Set([
+  'header',
+  'tokenizer',
+  'chat_template',
+  'contract',
+  'kernels',
+  'weights',
+  'self_check',
+  'load',
+]);
+
+export class TraceRecorder implements PassObserver {
+  readonly level: TraceLevel;
+  readonly wants?: (name: string) => boolean;
+  readonly routingOnly: boolean;
+  readonly #steps: ReadonlySet<TraceStep> | undefined;
+  readonly #verbose: boolean;
+  readonly #origin = performance.now();
+  readonly #entries: TraceEntry[] = [];
+  #phase: TracePhase = 'load';
+  /** Behind the last row that went through the model. */
+  #position = 0;
+  #sampled = 0;
+  #routing = new Map<number, Float32Array>();
+  #statistics = new Map<string, Statistics>();
+  #top: TracedPass['top'];
+  #failure: Recording['failure'];
+  #recording: Recording | undefined;
+
+  /** @throws AprError USAGE for steps that there are not */
+  constructor({ level, steps, verbose = false, profile = false }: RecorderOptions) {
+    this.level = level;
+    this.#steps = steps === undefined ? undefined : parseTraceSteps(steps);
+    this.#verbose = verbose;
+    this.routingOnly = level !== 'payload';
+    if (level === 'payload') this.wants = () => true;
+    else if (level === 'layer' || profile) this.wants = (name) => name.endsWith('.ffn_routing');
+  }
+
+  onSpan(span: Span): void {
+    const { name, start, end } = span;
+    if (LOAD_SPANS.has(name)) this.#phase = 'load';
+    else if (name === 'template' || name === 'tokenize') this.#phase = 'prompt';
+    else if (name === 'prefill') this.#phase = 'prefill';
+    if (name === 'sample') this.#sampled++;
+    this.#entries.push({ kind: 'span', start, end, phase: this.#phase, position: this.#at(name), span });
+    if (name === 'prefill') this.#phase = 'decode';
+  }
+
+  #at(name: Span['name']): number {
+    return name === 'sample' || name === 'detokenize' ? this.#position : 0;
+  }
+
+  onTap({ name, layer, shape, positions, values }: Tap): void {
+    const [width, rows] = shape;
+    // Products with experts have a row for each slot.
+    const perToken = Math.max(1, Math.floor(rows / positions.length));
+    const routing = name.endsWith('.ffn_routing');
+    if (routing && layer !== undefined) this.#routing.set(layer, values);
+    if (this.level !== 'payload') return;
+    const from = this.#verbose ? 0 : (rows - perToken) * width;
+    this.#statistics.set(name, statisticsOf(routing ? weightsOf(values, width, from) : values.subarray(from)));
+    if (name === 'logits') this.#top = topOf(values.subarray((rows - 1) * width));
+  }
+
+  onPass(timing: PassTiming): void {
+    if (this.#phase !== 'decode') this.#phase = 'prefill';
+    const sample = samplePass(timing, this.#phase, this.level === 'chrome');
+    this.#position = sample.position + sample.record.rows;
+    this.#entries.push({
+      kind: 'pass',
+      start: timing.start,
+      end: timing.end,
+      phase: this.#phase,
+      sample,
+      routing: this.#routing,
+      statistics: this.#statistics,
+      top: this.#top,
+    });
+    this.#routing = new Map();
+    this.#statistics = new Map();
+    this.#top = undefined;
+  }
+
+  /** The run failed here; {@link finish} follows all the same. */
+  fail(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    this.#failure = { at: performance.now(), phase: this.#phase, message };
+  }
+
+  /** The run has ended: nothing is recorded any more, and the documents can be written. */
+  finish(run: TraceRun): Recording {
+    if (this.#recording !== undefined) return this.#recording;
+    const finished = performance.now();
+    const entries = [...this.#entries].sort((a, b) => a.start - b.start || b.end - a.end);
+    const samples = entries.flatMap((entry) => (entry.kind === 'pass' ? [entry.sample] : []));
+    const counters = countPasses(samples, this.#sampled);
+    const { outcome } = run;
+    const warnings = outcome === undefined ? [] : violations(counters, { ...outcome, layers: run.model.num_layers });
+    const astray = samples.filter(({ aligned }) => !aligned).length;
+    if (astray > 0) {
+      warnings.push(
+        `threads' clocks: times of ${astray} of ${samples.length} passes lie outside of the pass they measure`,
+      );
+    }
+    this.#recording = {
+      level: this.level,
+      steps: this.#steps,
+      verbose: this.#verbose,
+      run,
+      origin: this.#origin,
+      finished,
+      entries,
+      counters,
+      warnings,
+      failure: this.#failure,
+    };
+    return this.#recording;
+  }
+
+  /** The file of this level, piece by piece. */
+  text(recording: Recording): Iterable<string> {
+    return this.level === 'chrome' ? chromeText(recording) : documentText(recording);
+  }
+
+  summary(recording: Recording): Summary {
+    return summaryOf(recording);
+  }
+
+  profile(recording: Recording): Profile {
+    return profileOf(recording);
+  }
+}
+
+/** The weights alone: beside them stand ids, whose bits are no floats. */
+function weightsOf(values: Float32Array, width: number, from: number): number[] {
+  const weights: number[] = [];
+  for (let row = from; row < values.length; row += width) {
+    weights.push(...values.subarray(row + width / 2, row + width));
+  }
+  return weights;
+}
+
+function topOf(logits: Float32Array): { token_id: number; logit: number }[] {
+  const top: { token_id: number; logit: number }[] = [];
+  for (let id = 0; id < logits.length; id++) {
+    const logit = logits[id]!;
+    if (top.length === TOP_LOGITS && !(logit > top[TOP_LOGITS - 1]!.logit)) continue;
+    const place = top.findIndex((entry) => logit > entry.logit);
+    top.splice(place === -1 ? top.length : place, 0, { token_id: id, logit });
+    if (top.length > TOP_LOGITS) top.pop();
+  }
+  return top;
+}
