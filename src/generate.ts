@@ -192,7 +192,7 @@ export async function pass(
   };
   // What lies behind `position` is overwritten from here on, also if the pass fails half-way.
   context.cached.length = Math.min(context.cached.length, position);
-  const record = context.record(rows, inputs.outputRows.length);
+  const record = spanned(observer, 'record', () => context.record(rows, inputs.outputRows.length));
   const logits = await context.backend.execute(record, inputs, observer, signal);
   context.cached.push(...tokens);
   return logits;

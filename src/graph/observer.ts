@@ -73,7 +73,9 @@ export type SpanName =
   | 'load'
   | 'template'
   | 'tokenize'
+  | 'warm_up'
   | 'prefill'
+  | 'record'
   | 'sample'
   | 'detokenize';
 

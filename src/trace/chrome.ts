@@ -95,14 +95,14 @@ type Slice = (
   args?: ChromeEvent['args'],
 ) => ChromeEvent;
 
-function* hostSlices({ sample, phase }: TracedPass, slice: Slice): Generator<ChromeEvent> {
-  const { record, position, start, taken, returned, end } = sample;
+function* hostSlices({ sample, phase, end }: TracedPass, slice: Slice): Generator<ChromeEvent> {
+  const { record, position, start, taken, returned } = sample;
   const args = { position, rows: record.rows, outputs: record.outputs };
   const what = phase === 'decode' ? 'decode pass' : 'prefill pass';
   yield slice(HOST, what, phase, start, end, args);
   yield slice(HOST, 'hand over', 'host', start, taken);
   yield slice(HOST, 'threads compute', 'host', taken, returned);
-  if (end > returned) yield slice(HOST, 'copy what the trace wants', 'host', returned, end);
+  if (end > returned) yield slice(HOST, 'observe', 'host', returned, end);
 }
 
 function* threadSlices(

@@ -17,8 +17,10 @@ const STEP_OF_SPAN: Readonly<Record<TracedSpan['span']['name'], TraceStep>> = {
   load: 'LOAD',
   template: 'TEMPLATE',
   tokenize: 'TOKENIZE',
-  // What it stands for is the whole pass through the model.
+  // The model as a whole stands for what no step names.
+  warm_up: 'TRANSFORMER_BLOCK',
   prefill: 'TRANSFORMER_BLOCK',
+  record: 'TRANSFORMER_BLOCK',
   sample: 'SAMPLE',
   detokenize: 'DECODE',
 };
@@ -102,7 +104,8 @@ export function* eventsOf(recording: Recording): Generator<TraceEvent> {
         end,
         ...(details === undefined ? {} : { details }),
       };
-      const event = make(body, outer, phase === 'load' && outer === undefined ? 'load' : undefined);
+      const inside = outer === undefined && (phase === 'load' || phase === 'prefill') ? phase : undefined;
+      const event = make(body, outer, inside);
       if (event !== undefined) yield event;
       continue;
     }
@@ -130,7 +133,7 @@ interface PassEvent {
 
 function* passEvents(recording: Recording, pass: TracedPass): Generator<PassEvent> {
   const { sample, phase } = pass;
-  const { record, position, start, taken, returned, end } = sample;
+  const { record, position, start, taken, returned } = sample;
   const parts = partsOf(record);
   const times = commandTimes(sample).filter(({ command }) => parts[command] !== undefined);
   const common = { type: 'TaskStateExited', phase, position } as const;
@@ -181,7 +184,7 @@ function* passEvents(recording: Recording, pass: TracedPass): Generator<PassEven
   }
   const last = times.at(-1)?.end ?? taken;
   yield host('hand_back', last, returned);
-  if (end > returned && pass.statistics.size + pass.routing.size > 0) yield host('taps', returned, end);
+  yield host('observer', returned, pass.end);
 }
 
 interface Region {

@@ -102,7 +102,7 @@ export function profileOf(recording: Recording): Profile {
       last = done;
     });
     host('hand_back', sample.returned - last);
-    host('taps', sample.end - sample.returned);
+    host('observer', entry.end - sample.returned);
     sample.busy.forEach((ms, thread) => {
       threads[thread] ??= { busy: 0, waiting: 0 };
       threads[thread].busy += ms;
@@ -110,6 +110,7 @@ export function profileOf(recording: Recording): Profile {
     });
   }
   for (const phase of ['prefill', 'decode'] as const) stack([phase, 'other'], summary[phase].other_us / 1000);
+  stack(['warm_up'], summary.warm_up_us / 1000);
   stack(['other'], summary.other_us / 1000);
   return {
     load: summary.load,

@@ -50,6 +50,7 @@ export interface TraceRun {
 export interface TracedPass {
   readonly kind: 'pass';
   readonly start: number;
+  /** Behind the observer's own work. */
   readonly end: number;
   readonly phase: TracePhase;
   readonly sample: PassSample;
@@ -130,15 +131,15 @@ export class TraceRecorder implements PassObserver {
   onSpan(span: Span): void {
     const { name, start, end } = span;
     if (LOAD_SPANS.has(name)) this.#phase = 'load';
-    else if (name === 'template' || name === 'tokenize') this.#phase = 'prompt';
-    else if (name === 'prefill') this.#phase = 'prefill';
+    else if (name === 'template' || name === 'tokenize' || name === 'warm_up') this.#phase = 'prompt';
+    else if (name === 'prefill' || (name === 'record' && this.#phase !== 'decode')) this.#phase = 'prefill';
     if (name === 'sample') this.#sampled++;
     this.#entries.push({ kind: 'span', start, end, phase: this.#phase, position: this.#at(name), span });
     if (name === 'prefill') this.#phase = 'decode';
   }
 
   #at(name: Span['name']): number {
-    return name === 'sample' || name === 'detokenize' ? this.#position : 0;
+    return name === 'sample' || name === 'detokenize' || name === 'record' ? this.#position : 0;
   }
 
   onTap({ name, layer, shape, positions, values }: Tap): void {
@@ -157,19 +158,14 @@ export class TraceRecorder implements PassObserver {
     if (this.#phase !== 'decode') this.#phase = 'prefill';
     const sample = samplePass(timing, this.#phase, this.level === 'chrome');
     this.#position = sample.position + sample.record.rows;
-    this.#entries.push({
-      kind: 'pass',
-      start: timing.start,
-      end: timing.end,
-      phase: this.#phase,
-      sample,
-      routing: this.#routing,
-      statistics: this.#statistics,
-      top: this.#top,
-    });
+    const { start } = timing;
+    const pass = { kind: 'pass', start, phase: this.#phase } as const;
+    const observed = { sample, routing: this.#routing, statistics: this.#statistics, top: this.#top };
     this.#routing = new Map();
     this.#statistics = new Map();
     this.#top = undefined;
+    // What the trace itself has cost belongs to the pass too.
+    this.#entries.push({ ...pass, ...observed, end: performance.now() });
   }
 
   /** The run failed here; {@link finish} follows all the same. */

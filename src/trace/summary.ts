@@ -5,8 +5,8 @@ import { PARTS, type Part, partsOf } from './parts.ts';
 import type { Recording, TracedPass } from './recorder.ts';
 import { commandTimes } from './sample.ts';
 
-/** `hand_over` and `hand_back`: between the host and the threads; `taps`: copies that the trace itself asked for. */
-export type PartName = Part | Span['name'] | 'hand_over' | 'hand_back' | 'taps';
+/** `hand_over` and `hand_back`: between the host and the threads; `observer`: what the trace itself takes. */
+export type PartName = Part | Span['name'] | 'hand_over' | 'hand_back' | 'observer';
 
 export interface PartTime {
   readonly name: PartName;
@@ -35,6 +35,8 @@ export interface LayerTime {
 export interface Summary {
   readonly wall_us: number;
   readonly load: PhaseSummary;
+  /** Runs before the measured one. */
+  readonly warm_up_us: number;
   readonly prefill: PhaseSummary;
   readonly decode: PhaseSummary;
   /** Outside of the three: template, tokenizer, whoever consumed the answer. */
@@ -50,10 +52,11 @@ const ORDER: readonly PartName[] = [
   'kernels',
   'weights',
   'self_check',
+  'record',
   'hand_over',
   ...PARTS,
   'hand_back',
-  'taps',
+  'observer',
   'sample',
   'detokenize',
 ];
@@ -62,7 +65,7 @@ const ATTENTION: ReadonlySet<Part> = new Set(['attn_norm', 'qkv', 'qk_norm', 'ro
 
 /** Time of one pass on each part, in milliseconds. */
 export function passParts(
-  { sample }: TracedPass,
+  { sample, end: observed }: TracedPass,
   onPart: (name: PartName, ms: number, layer: number | undefined) => void,
 ): void {
   const parts = partsOf(sample.record);
@@ -74,14 +77,14 @@ export function passParts(
     last = end;
   }
   onPart('hand_back', sample.returned - last, undefined);
-  onPart('taps', sample.end - sample.returned, undefined);
+  onPart('observer', observed - sample.returned, undefined);
 }
 
 export function summaryOf(recording: Recording): Summary {
   const { entries, run, origin, finished } = recording;
   const sums = { load: new Map<PartName, number>(), prefill: new Map(), decode: new Map() };
   const layers: { -readonly [key in keyof LayerTime]: number }[] = [];
-  let [loadMs, prefillMs, positions, decodePasses] = [0, 0, 0, 0];
+  let [loadMs, prefillMs, warmUpMs, positions, decodePasses] = [0, 0, 0, 0, 0];
   for (const entry of entries) {
     const { phase } = entry;
     if (entry.kind === 'pass' && (phase === 'prefill' || phase === 'decode')) {
@@ -104,7 +107,8 @@ export function summaryOf(recording: Recording): Summary {
       const ms = entry.end - entry.start;
       if (name === 'load') loadMs = ms;
       else if (name === 'prefill') prefillMs = ms;
-      else if (phase === 'load' || phase === 'decode') add(sums[phase], name, ms);
+      else if (name === 'warm_up') warmUpMs += ms;
+      else if (phase !== 'prompt') add(sums[phase], name, ms);
     }
   }
   const { outcome } = run;
@@ -133,8 +137,16 @@ export function summaryOf(recording: Recording): Summary {
   );
   const decode = phase('decode', outcome?.decodeMs ?? total(sums.decode), decodePasses);
   const wall = (finished - origin) * 1000;
-  const other = wall - load.total_us - prefill.total_us - decode.total_us;
-  return { wall_us: wall, load, prefill, decode, other_us: other, layers: layers.filter(Boolean) };
+  const other = wall - load.total_us - warmUpMs * 1000 - prefill.total_us - decode.total_us;
+  return {
+    wall_us: wall,
+    load,
+    warm_up_us: warmUpMs * 1000,
+    prefill,
+    decode,
+    other_us: other,
+    layers: layers.filter(Boolean),
+  };
 }
 
 function add(map: Map<PartName, number>, name: PartName, ms: number): void {
