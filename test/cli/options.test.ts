@@ -106,6 +106,9 @@ test('values out of range, for every option that takes a number or a choice', ()
     format: ['banana', '', 'JSON', 'srt'],
     backend: ['banana', '', 'CPU'],
     thinking: ['yes', '', 'ON'],
+    'trace-level': ['all', '', 'Layer'],
+    'trace-output': [''],
+    'trace-steps': [''],
     stop: [''],
     input: [''],
   };
