@@ -37,6 +37,8 @@ export function ropeFactorTensors(hp: Hyperparameters): ExpectedTensor[] {
 export interface DecoderVariant {
   /** Factor on the embedding. */
   readonly embeddingScale?: number;
+  /** Factor on the head's products, which are the logits otherwise. */
+  readonly logitScale?: number;
 }
 
 /** Records embedding and every block; for a pass with outputs also the final norm and the head. */
@@ -44,7 +46,7 @@ export function decoder(
   ops: Ops,
   model: Model,
   block: (x: Activation, prefix: string, layer: number) => Activation,
-  { embeddingScale }: DecoderVariant = {},
+  { embeddingScale, logitScale }: DecoderVariant = {},
 ): Activation | undefined {
   const { blockCount, rmsEps } = model.hyperparameters;
   ops.layer = undefined;
@@ -59,19 +61,28 @@ export function decoder(
   x = ops.selectOutputs('output_rows', x); // [outputs, embedding]
   x = ops.rmsNorm('output_norm', x, model.weight('output_norm.weight'), rmsEps);
   const head = model.optional('output.weight') ?? model.weight('token_embd.weight');
-  return ops.mulMat('logits', head, x); // [outputs, vocabulary]
+  if (logitScale === undefined) return ops.mulMat('logits', head, x); // [outputs, vocabulary]
+  return ops.scale('logits', ops.mulMat('output', head, x), logitScale);
+}
+
+/** What stands before and behind attention or FFN. */
+export interface BranchVariant {
+  /** Whether the input is normed. Default true. */
+  readonly preNorm?: boolean;
+  /** Name within the block of a norm before the residual. */
+  readonly postNorm?: string;
+  /** Factor on what is added to the residual. */
+  readonly residualScale?: number | undefined;
 }
 
 /** Where an architecture's attention differs from the common one. */
-export interface AttentionVariant {
-  /** Default: the model's first rotation. */
-  readonly rope?: RopeParameters;
+export interface AttentionVariant extends BranchVariant {
+  /** Default: the model's first rotation. `none` leaves queries and keys as they are. */
+  readonly rope?: RopeParameters | 'none';
   /** Positions that a row sees; 0 or absent for all. */
   readonly window?: number;
   /** Matrix of a projection. Default: `attn_q.weight`, `attn_k.weight`, `attn_v.weight` of the block. */
   readonly projection?: (name: 'q' | 'k' | 'v') => Weight;
-  /** Name within the block of a norm between the output projection and the residual. */
-  readonly postNorm?: string;
 }
 
 /** Attention with its norm and residual. Biases and Q/K norms take part where the file has them. */
@@ -91,28 +102,26 @@ export function attention(
   const projectInput = (name: 'q' | 'k' | 'v', x: Activation): Activation =>
     project(name, variant.projection?.(name) ?? model.weight(`${prefix}.attn_${name}.weight`), x);
   const rotate = (name: 'q' | 'k', x: Activation): Activation => {
-    const norm = model.optional(`${prefix}.attn_${name}_norm.weight`); // [headDim], shared by all heads
+    const norm = model.optional(`${prefix}.attn_${name}_norm.weight`); // [headDim], shared by all heads, or of all of them
     const normed = norm === undefined ? x : ops.rmsNorm(`attn_${name}_norm`, x, norm, rmsEps);
-    return ops.rope(`attn_${name}_rope`, normed, headDim, rope);
+    return rope === 'none' ? normed : ops.rope(`attn_${name}_rope`, normed, headDim, rope);
   };
-  const x = ops.rmsNorm('attn_norm', input, model.weight(`${prefix}.attn_norm.weight`), rmsEps);
+  const x = preNorm(ops, model, input, prefix, 'attn_norm', variant);
   const q = rotate('q', projectInput('q', x)); // [rows, headCount · headDim]
   const k = rotate('k', projectInput('k', x)); // [rows, headCountKv · headDim]
   const v = projectInput('v', x); // [rows, headCountKv · headDimV]
   const shape = { headCount, headCountKv, headDim, headDimV, scale: attentionScale, window: variant.window ?? 0 };
   const attended = ops.attention('attn_kqv', q, k, v, shape); // [rows, headCount · headDimV]
   const output = project('output', model.weight(`${prefix}.attn_output.weight`), attended);
-  return ops.add('attn_residual', input, postNorm(ops, model, output, prefix, 'attn_post_norm', variant.postNorm));
+  return residual(ops, model, input, output, prefix, 'attn', variant);
 }
 
 /** Where an architecture's dense FFN differs from the common one. */
-export interface FfnVariant {
+export interface FfnVariant extends BranchVariant {
   /** Default `swiglu`. */
   readonly activation?: 'swiglu' | 'geglu';
   /** Matrix of a projection. Default: `ffn_gate.weight` and `ffn_up.weight` of the block. */
   readonly projection?: (name: 'gate' | 'up') => Weight;
-  /** Name within the block of a norm between the down projection and the residual. */
-  readonly postNorm?: string;
 }
 
 /** Gated feed-forward with its norm and residual. */
@@ -129,22 +138,40 @@ export function denseFfn(
     return ops.addBias(`ffn_${name}_bias`, product, model.optional(`${prefix}.ffn_${name}.bias`));
   };
   const activation = variant.activation ?? 'swiglu';
-  const x = ops.rmsNorm('ffn_norm', input, model.weight(`${prefix}.ffn_norm.weight`), model.hyperparameters.rmsEps);
+  const x = preNorm(ops, model, input, prefix, 'ffn_norm', variant);
   const inner = ops[activation](`ffn_${activation}`, project('gate', x), project('up', x)); // [rows, feedForward]
-  const output = project('down', inner);
-  return ops.add('ffn_residual', input, postNorm(ops, model, output, prefix, 'ffn_post_norm', variant.postNorm));
+  return residual(ops, model, input, project('down', inner), prefix, 'ffn', variant);
 }
 
-function postNorm(
+function preNorm(
   ops: Ops,
   model: Model,
   x: Activation,
   prefix: string,
   name: string,
-  weightName: string | undefined,
+  variant: BranchVariant,
 ): Activation {
-  if (weightName === undefined) return x;
-  return ops.rmsNorm(name, x, model.weight(`${prefix}.${weightName}`), model.hyperparameters.rmsEps);
+  if (variant.preNorm === false) return x;
+  return ops.rmsNorm(name, x, model.weight(`${prefix}.${name}.weight`), model.hyperparameters.rmsEps);
+}
+
+/** The input plus what was computed from it, normed and scaled as the variant says. */
+function residual(
+  ops: Ops,
+  model: Model,
+  input: Activation,
+  output: Activation,
+  prefix: string,
+  name: 'attn' | 'ffn',
+  { postNorm, residualScale }: BranchVariant,
+): Activation {
+  let branch = output;
+  if (postNorm !== undefined) {
+    const weight = model.weight(`${prefix}.${postNorm}`);
+    branch = ops.rmsNorm(`${name}_post_norm`, branch, weight, model.hyperparameters.rmsEps);
+  }
+  if (residualScale !== undefined) branch = ops.scale(`${name}_scaled`, branch, residualScale);
+  return ops.add(`${name}_residual`, input, branch);
 }
 
 export interface MoeVariant {
@@ -184,18 +211,25 @@ export function decoderTensors(hp: Hyperparameters): ExpectedTensor[] {
   ];
 }
 
-/** Tensors of attention in one block; `bias` and `norm` say how this architecture has them. */
+/**
+ * Tensors of attention in one block; `bias`, `norm` (of queries and keys, over each head or all of them) and `preNorm`
+ * say how this architecture has them.
+ */
 export function attentionTensors(
   hp: Hyperparameters,
   prefix: string,
-  { bias, norm = false }: { bias: 'none' | 'qkv' | 'optional'; norm?: boolean },
+  {
+    bias,
+    norm = 'none',
+    preNorm = true,
+  }: { bias: 'none' | 'qkv' | 'optional'; norm?: 'none' | 'head' | 'heads'; preNorm?: boolean },
 ): ExpectedTensor[] {
   const q = hp.headCount * hp.headDim;
   const k = hp.headCountKv * hp.headDim;
   const v = hp.headCountKv * hp.headDimV;
   const attended = hp.headCount * hp.headDimV;
   const tensors: ExpectedTensor[] = [
-    { name: `${prefix}.attn_norm.weight`, shape: [hp.embeddingLength], kind: 'vector' },
+    ...normTensors(hp, `${prefix}.attn_norm.weight`, preNorm),
     { name: `${prefix}.attn_q.weight`, shape: [hp.embeddingLength, q], kind: 'matrix' },
     { name: `${prefix}.attn_k.weight`, shape: [hp.embeddingLength, k], kind: 'matrix' },
     { name: `${prefix}.attn_v.weight`, shape: [hp.embeddingLength, v], kind: 'matrix' },
@@ -212,19 +246,25 @@ export function attentionTensors(
       tensors.push({ name: `${prefix}.attn_output.bias`, shape: [hp.embeddingLength], kind: 'vector', optional });
     }
   }
-  if (norm) {
+  if (norm !== 'none') {
+    const each = norm === 'head';
     tensors.push(
-      { name: `${prefix}.attn_q_norm.weight`, shape: [hp.headDim], kind: 'vector' },
-      { name: `${prefix}.attn_k_norm.weight`, shape: [hp.headDim], kind: 'vector' },
+      { name: `${prefix}.attn_q_norm.weight`, shape: [each ? hp.headDim : q], kind: 'vector' },
+      { name: `${prefix}.attn_k_norm.weight`, shape: [each ? hp.headDim : k], kind: 'vector' },
     );
   }
   return tensors;
 }
 
 /** Tensors of a dense FFN in one block. */
-export function denseFfnTensors(hp: Hyperparameters, prefix: string, bias: 'none' | 'optional'): ExpectedTensor[] {
+export function denseFfnTensors(
+  hp: Hyperparameters,
+  prefix: string,
+  bias: 'none' | 'optional',
+  preNorm = true,
+): ExpectedTensor[] {
   const tensors: ExpectedTensor[] = [
-    { name: `${prefix}.ffn_norm.weight`, shape: [hp.embeddingLength], kind: 'vector' },
+    ...normTensors(hp, `${prefix}.ffn_norm.weight`, preNorm),
     { name: `${prefix}.ffn_gate.weight`, shape: [hp.embeddingLength, hp.feedForwardLength], kind: 'matrix' },
     { name: `${prefix}.ffn_up.weight`, shape: [hp.embeddingLength, hp.feedForwardLength], kind: 'matrix' },
     { name: `${prefix}.ffn_down.weight`, shape: [hp.feedForwardLength, hp.embeddingLength], kind: 'matrix' },
@@ -237,6 +277,10 @@ export function denseFfnTensors(hp: Hyperparameters, prefix: string, bias: 'none
     );
   }
   return tensors;
+}
+
+function normTensors({ embeddingLength }: Hyperparameters, name: string, present: boolean): ExpectedTensor[] {
+  return present ? [{ name, shape: [embeddingLength], kind: 'vector' }] : [];
 }
 
 /** Tensors of a mixture of experts in one block. */

@@ -59,7 +59,7 @@ export const gemma3: Architecture = {
   tensors: (hp) => [
     ...decoderTensors(hp),
     ...forEachBlock(hp, (prefix) => [
-      ...attentionTensors(hp, prefix, { bias: 'none', norm: true }),
+      ...attentionTensors(hp, prefix, { bias: 'none', norm: 'head' }),
       { name: `${prefix}.${ATTENTION_POST_NORM}`, shape: [hp.embeddingLength], kind: 'vector' },
       ...denseFfnTensors(hp, prefix, 'none'),
       { name: `${prefix}.${FFN_POST_NORM}`, shape: [hp.embeddingLength], kind: 'vector' },

@@ -18,7 +18,7 @@ export const qwen3: Architecture = {
   tensors: (hp) => [
     ...decoderTensors(hp),
     ...forEachBlock(hp, (prefix) => [
-      ...attentionTensors(hp, prefix, { bias: 'none', norm: true }),
+      ...attentionTensors(hp, prefix, { bias: 'none', norm: 'head' }),
       ...denseFfnTensors(hp, prefix, 'none'),
     ]),
   ],
