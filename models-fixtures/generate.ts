@@ -56,6 +56,9 @@ const BASE: Omit<DecoderShape, 'architecture'> = {
   tiedHead: false,
 };
 
+/** Enough for what an architecture does differently. */
+const SMALL = { width: 32, feedForward: 48, heads: 2, headsKv: 1, vocabulary: 320 };
+
 const all =
   (type: GgmlTypeName): TypeOf =>
   () =>
@@ -183,6 +186,19 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
       'phi3.rope.scaling.attn_factor': f32(Math.sqrt(1 + Math.log(4) / Math.log(64))),
       // Written by converters, and left aside by llama.cpp.
       'phi3.attention.sliding_window': u32(16),
+    },
+  },
+  // As OLMo 3: four blocks, of which the last sees everything and has its RoPE scaled.
+  'tiny-olmo2-f16': {
+    shape: { architecture: 'olmo2', ...SMALL, blocks: 4, ropeBase: 5e5 },
+    tokenizer: 'qwen2',
+    typeOf: all('F16'),
+    metadata: {
+      'olmo2.attention.sliding_window': u32(12),
+      'olmo2.rope.scaling.type': string('yarn'),
+      'olmo2.rope.scaling.factor': f32(8),
+      'olmo2.rope.scaling.original_context_length': u32(48),
+      'olmo2.rope.scaling.attn_factor': f32(1.2),
     },
   },
 };

@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 import { randomWeights } from './random-weights.ts';
 
 export interface DecoderShape {
-  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'phi3' | 'qwen2moe';
+  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'olmo2' | 'phi3' | 'qwen2moe';
   readonly blocks: number;
   readonly width: number;
   readonly feedForward: number;
@@ -96,6 +96,8 @@ export function decoderTensors(
   const query = shape.heads * headDim;
   const keyValue = shape.headsKv * headDim;
   const gemma = architecture === 'gemma3';
+  const preNorm = architecture !== 'olmo2';
+  const postNorm = gemma || architecture === 'olmo2';
   const stream = scales.embedding * (gemma ? Math.sqrt(width) : 1); // Gemma multiplies its embedding by √width
   // Each block adds two branches to the residual stream.
   const branch = (scales.branches * stream) / Math.sqrt(2 * shape.blocks);
@@ -124,7 +126,7 @@ export function decoderTensors(
     const block = (name: string, dims: number[], deviation: number): void =>
       matrix(`blk.${layer}.${name}`, dims, deviation, layer);
     const unit = 1 / Math.sqrt(width); // a normed input of deviation 1 keeps it
-    norm(`blk.${layer}.attn_norm`, width);
+    if (preNorm) norm(`blk.${layer}.attn_norm`, width);
     if (architecture === 'phi3') {
       block('attn_qkv', [width, query + 2 * keyValue], Math.sqrt(scales.attention) * unit);
     } else {
@@ -138,15 +140,16 @@ export function decoderTensors(
       vector(`blk.${layer}.attn_k.bias`, keyValue, 0, 0.5);
       vector(`blk.${layer}.attn_v.bias`, keyValue, 0, 0.1);
     }
-    if (architecture === 'qwen3' || architecture === 'qwen3moe' || gemma) {
-      // Here the norms set the scale of queries and keys.
-      vector(`blk.${layer}.attn_q_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
-      vector(`blk.${layer}.attn_k_norm.weight`, headDim, Math.sqrt(scales.attention), scales.norms);
+    if (architecture === 'qwen3' || architecture === 'qwen3moe' || architecture === 'olmo2' || gemma) {
+      // Here the norms set the scale of queries and keys: of each head, or of all together.
+      const [q, k] = architecture === 'olmo2' ? [query, keyValue] : [headDim, headDim];
+      vector(`blk.${layer}.attn_q_norm.weight`, q, Math.sqrt(scales.attention), scales.norms);
+      vector(`blk.${layer}.attn_k_norm.weight`, k, Math.sqrt(scales.attention), scales.norms);
     }
     // Behind these norms, the weights of the matrices before them have no say in the size of a branch.
-    if (gemma) vector(`blk.${layer}.post_attention_norm.weight`, width, branch, branch * scales.norms);
-    norm(`blk.${layer}.ffn_norm`, width);
-    if (gemma) vector(`blk.${layer}.post_ffw_norm.weight`, width, branch, branch * scales.norms);
+    if (postNorm) vector(`blk.${layer}.post_attention_norm.weight`, width, branch, branch * scales.norms);
+    if (preNorm) norm(`blk.${layer}.ffn_norm`, width);
+    if (postNorm) vector(`blk.${layer}.post_ffw_norm.weight`, width, branch, branch * scales.norms);
     const down = (2.5 * branch) / Math.sqrt(feedForward); // silu(a) · b of unit a and b has a deviation of about 0.4
     if (shape.experts === undefined) {
       if (architecture === 'phi3') {

@@ -5,13 +5,14 @@ import type { Architecture } from './architecture.ts';
 import { gemma3 } from './gemma3.ts';
 import { normaliseArchitecture } from './hyperparameters.ts';
 import { llama } from './llama.ts';
+import { olmo2 } from './olmo2.ts';
 import { phi3 } from './phi3.ts';
 import { qwen2 } from './qwen2.ts';
 import { qwen2moe } from './qwen2moe.ts';
 import { qwen3 } from './qwen3.ts';
 import { qwen3moe } from './qwen3moe.ts';
 
-const ARCHITECTURES: readonly Architecture[] = [gemma3, llama, phi3, qwen2, qwen2moe, qwen3, qwen3moe];
+const ARCHITECTURES: readonly Architecture[] = [gemma3, llama, olmo2, phi3, qwen2, qwen2moe, qwen3, qwen3moe];
 
 /** @throws AprError UNSUPPORTED naming the architecture and those that are supported */
 export function architectureOf(name: string, sourceName: string): Architecture {

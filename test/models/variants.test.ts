@@ -1,4 +1,4 @@
-/** What gemma3, phi3 and qwen2moe read from their files. llama.cpp's values on whole models: test/golden. */
+/** What architectures with a way of their own read from their files. llama.cpp's values on whole models: test/golden. */
 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -203,6 +203,25 @@ test('qwen2moe: widths of experts that a file leaves out follow from feed_forwar
   assert.is(Object.keys(defaults).filter((key) => key.includes('expert')).length, 0);
   // Mixtral's experts are as wide as the file says.
   assert.is(read('llama', experts).hp.expertFeedForwardLength, 48);
+});
+
+test('olmo2: without a sliding window all layers turn alike, with one three of four see less and are not scaled', () => {
+  const yarn = { 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 8, context_length: 64, block_count: 4 };
+  const layers = (more: Values): [window: number, scaled: boolean][] => {
+    const { architecture, hp } = read('olmo2', { ...yarn, ...more });
+    const commands = commandsOf(architecture, hp, 64);
+    const ropes = commands.flatMap((command) => (command.op === 'rope' ? [command.rope] : []));
+    const windows = commands.flatMap((command) => (command.op === 'attention' ? [command.window] : []));
+    return windows.map((window, layer) => [window, ropes[2 * layer]!.magnitude !== 1]);
+  };
+  const full: [number, boolean] = [0, true];
+  const sliding: [number, boolean] = [16, false];
+  assert.equal(layers({}), [full, full, full, full]);
+  assert.equal(layers({ 'attention.sliding_window': 16 }), [sliding, sliding, sliding, full]);
+  assert.equal(
+    read('olmo2', { 'attention.sliding_window': 16 }).hp.defaults['olmo2.attention.sliding_window_pattern'],
+    4,
+  );
 });
 
 test.run();
