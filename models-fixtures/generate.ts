@@ -201,6 +201,15 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
       'olmo2.rope.scaling.attn_factor': f32(1.2),
     },
   },
+  'tiny-granite-f16': {
+    shape: {
+      architecture: 'granite',
+      ...SMALL,
+      factors: { embedding: 3, residual: 0.25, attention: 1 / 12, logits: 4 },
+    },
+    tokenizer: 'qwen2',
+    typeOf: all('F16'),
+  },
 };
 
 const TEXTS = [

@@ -6,7 +6,16 @@ import type { Random } from './random.ts';
 import { randomWeights } from './random-weights.ts';
 
 export interface DecoderShape {
-  readonly architecture: 'llama' | 'qwen2' | 'qwen3' | 'qwen3moe' | 'gemma3' | 'olmo2' | 'phi3' | 'qwen2moe';
+  readonly architecture:
+    | 'llama'
+    | 'qwen2'
+    | 'qwen3'
+    | 'qwen3moe'
+    | 'gemma3'
+    | 'granite'
+    | 'olmo2'
+    | 'phi3'
+    | 'qwen2moe';
   readonly blocks: number;
   readonly width: number;
   readonly feedForward: number;
@@ -24,6 +33,14 @@ export interface DecoderShape {
     readonly used: number;
     /** Inner width of the expert that every token goes through, where the architecture has one. */
     readonly shared?: number;
+  };
+  /** Factors that Granite's files have. */
+  readonly factors?: {
+    readonly embedding: number;
+    readonly residual: number;
+    readonly attention: number;
+    /** A divisor. */
+    readonly logits: number;
   };
   /** Values of a head that RoPE turns, `headDim` by default. */
   readonly ropeDims?: number;
@@ -72,6 +89,14 @@ export function decoderMetadata(name: string, shape: DecoderShape): Record<strin
     ...(architecture === 'llama' || shape.ropeDims !== undefined
       ? { [key('rope.dimension_count')]: u32(shape.ropeDims ?? shape.headDim) }
       : {}),
+    ...(shape.factors === undefined
+      ? {}
+      : {
+          [key('embedding_scale')]: f32(shape.factors.embedding),
+          [key('residual_scale')]: f32(shape.factors.residual),
+          [key('attention.scale')]: f32(shape.factors.attention),
+          [key('logit_scale')]: f32(shape.factors.logits),
+        }),
     ...(shape.experts === undefined
       ? {}
       : {
@@ -98,9 +123,12 @@ export function decoderTensors(
   const gemma = architecture === 'gemma3';
   const preNorm = architecture !== 'olmo2';
   const postNorm = gemma || architecture === 'olmo2';
-  const stream = scales.embedding * (gemma ? Math.sqrt(width) : 1); // Gemma multiplies its embedding by √width
+  const { factors } = shape;
+  // Gemma multiplies its embedding by √width.
+  const stream = scales.embedding * (gemma ? Math.sqrt(width) : (factors?.embedding ?? 1));
   // Each block adds two branches to the residual stream.
-  const branch = (scales.branches * stream) / Math.sqrt(2 * shape.blocks);
+  const branch = (scales.branches * stream) / Math.sqrt(2 * shape.blocks) / (factors?.residual ?? 1);
+  const sharpness = factors === undefined ? 1 : 1 / (factors.attention * Math.sqrt(headDim));
   const tensors: TensorSource[] = [];
   const matrix = (name: string, dims: number[], deviation: number, layer?: number): void => {
     const type = typeOf(name, layer);
@@ -113,7 +141,8 @@ export function decoderTensors(
 
   matrix('token_embd', [width, shape.vocabulary], scales.embedding);
   norm('output_norm', width);
-  if (!shape.tiedHead) matrix('output', [width, shape.vocabulary], scales.logits / Math.sqrt(width));
+  if (!shape.tiedHead)
+    matrix('output', [width, shape.vocabulary], ((factors?.logits ?? 1) * scales.logits) / Math.sqrt(width));
   for (const [name, factors] of Object.entries(shape.ropeFactors ?? {})) {
     tensors.push({
       name: `${name}.weight`,
@@ -130,7 +159,7 @@ export function decoderTensors(
     if (architecture === 'phi3') {
       block('attn_qkv', [width, query + 2 * keyValue], Math.sqrt(scales.attention) * unit);
     } else {
-      block('attn_q', [width, query], Math.sqrt(scales.attention) * unit);
+      block('attn_q', [width, query], sharpness * Math.sqrt(scales.attention) * unit);
       block('attn_k', [width, keyValue], Math.sqrt(scales.attention) * unit);
       block('attn_v', [width, keyValue], unit);
     }

@@ -10,6 +10,7 @@ export interface MetadataReader {
   string(key: string): string | undefined;
   uint(key: string): number | undefined;
   float(key: string): number | undefined;
+  bool(key: string): boolean | undefined;
   strings(key: string): { readonly length: number } | undefined;
 }
 
@@ -31,6 +32,8 @@ export interface Hyperparameters {
   readonly ropeFreqBase: number;
   readonly ropeDims: number;
   readonly ropeScaling: RopeScaling;
+  /** `rope.scaling.finetuned`, which says false in files of Granite that do not turn queries and keys at all. */
+  readonly ropeFinetuned: boolean | undefined;
   /** Context length that a file with two sets of RoPE factors changes them at. */
   readonly ropeOriginalContextLength: number;
   /** Factor on q · k. */
@@ -47,6 +50,10 @@ export interface Hyperparameters {
   readonly slidingWindowPattern: number | undefined;
   /** Bound of a soft cap on the logits; 0 for none. */
   readonly finalLogitSoftcapping: number;
+  /** Factors on the embedding and on what blocks add to the residual stream, and divisor of the logits; 0 for none. */
+  readonly embeddingScale: number;
+  readonly residualScale: number;
+  readonly logitScale: number;
   /** RoPE base of the layers with a sliding window; undefined where the file does not say. */
   readonly ropeFreqBaseSliding: number | undefined;
   readonly vocabularySize: number;
@@ -134,6 +141,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     ropeFreqBase: withDefault('rope.freq_base', table.ropeFreqBase, 'float'),
     ropeDims: metadata.uint(key('rope.dimension_count')) ?? headDim,
     ropeScaling: readRopeScaling(metadata, key, contextLength),
+    ropeFinetuned: metadata.bool(key('rope.scaling.finetuned')),
     ropeOriginalContextLength: metadata.uint(key('rope.scaling.original_context_length')) ?? contextLength,
     attentionScale: metadata.float(key('attention.scale')) || 1 / Math.sqrt(headDim),
     expertCount,
@@ -146,6 +154,9 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
     slidingWindowPattern: metadata.uint(key('attention.sliding_window_pattern')),
     finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')) ?? 0,
+    embeddingScale: metadata.float(key('embedding_scale')) ?? 0,
+    residualScale: metadata.float(key('residual_scale')) ?? 0,
+    logitScale: metadata.float(key('logit_scale')) ?? 0,
     ropeFreqBaseSliding: metadata.float(key('rope.freq_base_swa')),
     vocabularySize,
     defaults,

@@ -3,6 +3,7 @@
 import { AprError } from '../errors.ts';
 import type { Architecture } from './architecture.ts';
 import { gemma3 } from './gemma3.ts';
+import { granite } from './granite.ts';
 import { normaliseArchitecture } from './hyperparameters.ts';
 import { llama } from './llama.ts';
 import { olmo2 } from './olmo2.ts';
@@ -12,7 +13,7 @@ import { qwen2moe } from './qwen2moe.ts';
 import { qwen3 } from './qwen3.ts';
 import { qwen3moe } from './qwen3moe.ts';
 
-const ARCHITECTURES: readonly Architecture[] = [gemma3, llama, olmo2, phi3, qwen2, qwen2moe, qwen3, qwen3moe];
+const ARCHITECTURES: readonly Architecture[] = [gemma3, granite, llama, olmo2, phi3, qwen2, qwen2moe, qwen3, qwen3moe];
 
 /** @throws AprError UNSUPPORTED naming the architecture and those that are supported */
 export function architectureOf(name: string, sourceName: string): Architecture {

@@ -15,6 +15,7 @@ function metadata(values: Record<string, string | number>) {
     string: read,
     uint: read,
     float: read,
+    bool: read,
     strings: (key: string) => (key === 'tokenizer.ggml.tokens' ? { length: 100 } : undefined),
   };
 }

@@ -9,7 +9,7 @@ import type { Architecture, Model } from '../../src/models/architecture.ts';
 import { type Hyperparameters, readHyperparameters } from '../../src/models/hyperparameters.ts';
 import { architectureOf } from '../../src/models/index.ts';
 
-type Values = Record<string, string | number>;
+type Values = Record<string, string | number | boolean>;
 
 /** Hyperparameters of a small file, as its architecture adjusts them. */
 function read(name: string, more: Values = {}): { architecture: Architecture; hp: Hyperparameters } {
@@ -31,6 +31,7 @@ function read(name: string, more: Values = {}): { architecture: Architecture; hp
     string: value,
     uint: value,
     float: value,
+    bool: value,
     strings: (key) => (key === 'tokenizer.ggml.tokens' ? { length: 100 } : undefined),
   });
   const architecture = architectureOf(name, 'small.gguf');
@@ -203,6 +204,24 @@ test('qwen2moe: widths of experts that a file leaves out follow from feed_forwar
   assert.is(Object.keys(defaults).filter((key) => key.includes('expert')).length, 0);
   // Mixtral's experts are as wide as the file says.
   assert.is(read('llama', experts).hp.expertFeedForwardLength, 48);
+});
+
+test('granite: no turn where the file says so, and a divisor of the logits it must have', () => {
+  const count = (more: Values): [ropes: number, factors: number[]] => {
+    const { architecture, hp } = read('granite', { logit_scale: 8, ...more });
+    const commands = commandsOf(architecture, hp, 64);
+    const factors = commands.flatMap((command) => (command.op === 'scale' ? [command.factor] : []));
+    return [commands.filter(({ op }) => op === 'rope').length, factors];
+  };
+  assert.equal(count({}), [4, [1 / 8]]);
+  assert.equal(count({ 'rope.scaling.finetuned': false, residual_scale: 0.5, embedding_scale: 12 }), [
+    0,
+    [12, 0.5, 0.5, 0.5, 0.5, 1 / 8],
+  ]);
+  assert.throws(
+    () => read('granite', {}),
+    (error: unknown) => error instanceof AprError && /logit_scale/.test(error.message),
+  );
 });
 
 test('olmo2: without a sliding window all layers turn alike, with one three of four see less and are not scaled', () => {
