@@ -210,6 +210,12 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
     tokenizer: 'qwen2',
     typeOf: all('F16'),
   },
+  // Five blocks, of which the fourth does not turn queries and keys.
+  'tiny-smollm3-f16': {
+    shape: { architecture: 'smollm3', ...SMALL, blocks: 5, ropeBase: 5e6, tiedHead: true },
+    tokenizer: 'llama-bpe',
+    typeOf: all('F16'),
+  },
 };
 
 const TEXTS = [

@@ -15,7 +15,8 @@ export interface DecoderShape {
     | 'granite'
     | 'olmo2'
     | 'phi3'
-    | 'qwen2moe';
+    | 'qwen2moe'
+    | 'smollm3';
   readonly blocks: number;
   readonly width: number;
   readonly feedForward: number;

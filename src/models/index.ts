@@ -12,8 +12,20 @@ import { qwen2 } from './qwen2.ts';
 import { qwen2moe } from './qwen2moe.ts';
 import { qwen3 } from './qwen3.ts';
 import { qwen3moe } from './qwen3moe.ts';
+import { smollm3 } from './smollm3.ts';
 
-const ARCHITECTURES: readonly Architecture[] = [gemma3, granite, llama, olmo2, phi3, qwen2, qwen2moe, qwen3, qwen3moe];
+const ARCHITECTURES: readonly Architecture[] = [
+  gemma3,
+  granite,
+  llama,
+  olmo2,
+  phi3,
+  qwen2,
+  qwen2moe,
+  qwen3,
+  qwen3moe,
+  smollm3,
+];
 
 /** @throws AprError UNSUPPORTED naming the architecture and those that are supported */
 export function architectureOf(name: string, sourceName: string): Architecture {

@@ -124,6 +124,7 @@ test('there are golden values for every architecture and tensor type', () => {
     'qwen3moe',
     'gemma3',
     'granite',
+    'smollm3',
     'olmo2',
     'phi3-q',
     'phi3-longrope',

@@ -224,6 +224,13 @@ test('granite: no turn where the file says so, and a divisor of the logits it mu
   );
 });
 
+test('smollm3: every fourth layer does not turn queries and keys', () => {
+  const { architecture, hp } = read('smollm3', { block_count: 9 });
+  const commands = commandsOf(architecture, hp, 64);
+  const turning = commands.flatMap((command) => (command.op === 'rope' ? [command.dst.layer] : []));
+  assert.equal([...new Set(turning)], [0, 1, 2, 4, 5, 6, 8]);
+});
+
 test('olmo2: without a sliding window all layers turn alike, with one three of four see less and are not scaled', () => {
   const yarn = { 'rope.scaling.type': 'yarn', 'rope.scaling.factor': 8, context_length: 64, block_count: 4 };
   const layers = (more: Values): [window: number, scaled: boolean][] => {
