@@ -16,15 +16,9 @@ import { TILE_BYTES } from './simd/tile';
 
 /** Bytes of scratch that the matrix kernels need for each worker. */
 export const SCRATCH_BYTES: i32 = TILE_BYTES;
-export {
-  ATTENTION_ROWS,
-  attention,
-  attention_merge,
-  attention_partial,
-  attention_partial_bytes,
-  attention_scratch_bytes,
-} from './ops/attention';
+export { attention, attention_rows, attention_scratch_bytes } from './ops/attention';
 export { ATTENTION_CHUNK } from './ops/attention-chunk';
+export { attention_merge, attention_partial_bytes, attention_scores, attention_values } from './ops/attention-split';
 export { add, add_bias, geglu, scale, select_rows, sigmoid_gate, swiglu } from './ops/elementwise';
 export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
 export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';

@@ -1,18 +1,32 @@
 /**
  * Attention of some queries over one chunk of positions, all of one sequence and one head of keys and values.
  *
- * Positions are cut at absolute multiples of ATTENTION_CHUNK. What a query draws from a chunk is a state
+ * Positions are cut at absolute multiples of ATTENTION_CHUNK. The soft-max comes before the values, as in ggml, which
+ * multiplies a cache of binary16 by operands rounded to binary16: q, and the weights once they are normalised.
  *
- *   m = max s, l = Σ e^(s − m), a = Σ e^(s − m) · v        0 m | 4 l | 16 a[headDimV, padded to 8]
+ *   chunk_scores    s = scale · round(q) · k, then m = max s, w = e^(s − m), l = Σ w        of each chunk
+ *   chunk_factors   M = max m, L = Σ l · e^(m − M), f = e^(m − M) / L                       of all chunks
+ *   chunk_values    a = Σ round(w · f) · v                                                  of each chunk
  *
- * and states of consecutive chunks are merged in ascending order (Milakov and Gimelshein 2018, "Online normalizer
- * calculation for softmax"). A state depends on the query and its chunk alone, so that any division of the work into
- * items gives the same bits.
+ * The result is Σ a, chunks ascending (add_values). Every step depends on the query and its chunk, or on its chunks in
+ * order, so that any division of the work into items gives the same bits.
  */
 
-import { exp1, exp4 } from '../simd/exp';
+import { exp4 } from '../simd/exp';
+import { round_f16 } from '../simd/half';
 import { widen_f16 } from '../simd/half-pack';
-import { scores1, scores2, scores4, values1, values2, values4 } from './attention-tiles';
+import {
+  scores1,
+  scores2,
+  scores4,
+  scores6,
+  tile_of,
+  values1,
+  values2,
+  values4,
+  values6,
+  WEIGHT_STRIDE,
+} from './attention-tiles';
 import { OCTET_POSITIONS, padded } from './kv-cache';
 
 /** Positions of a chunk. */
@@ -20,43 +34,28 @@ export const ATTENTION_CHUNK: i32 = 128;
 
 /** Positions whose keys or values are widened to f32 at a time: they stay in the first cache. */
 const BATCH: i32 = 32;
-const STATE_SUM: usize = 4;
-export const STATE_VALUES: usize = 16;
-
-export function state_bytes(headDimV: i32): usize {
-  return STATE_VALUES + ((<usize>padded(headDimV)) << 2);
-}
 
 /*
- * Scratch of a chunk with a number of queries:
+ * Scratch of a number of queries in a chunk:
  *
  *   widened keys or values   f32 [BATCH][max(headDim, padded headDimV)]
- *   scores, then weights     f32 [queries][ATTENTION_CHUNK]
- *   pointers of the queries  u32 [queries]
+ *   rounded weights          f32 [queries][ATTENTION_CHUNK]
+ *   rounded queries          f32, tile by tile (tile_of): [headDim][queries of the tile]
  *   positions visible        i32 [queries], of this chunk; 0 or less: none
  *   first of them            i32 [queries]; 0 or less: the chunk's first
  */
 
-function widened_bytes(headDim: i32, headDimV: i32): usize {
-  return (<usize>max(headDim, padded(headDimV)) * BATCH) << 2;
+function weights_at(scratch: usize, headDim: i32, headDimV: i32): usize {
+  return scratch + ((<usize>max(headDim, padded(headDimV)) * BATCH) << 2);
 }
 
-export function chunk_scratch_bytes(headDim: i32, headDimV: i32, queries: i32): usize {
-  return (widened_bytes(headDim, headDimV) + <usize>queries * (ATTENTION_CHUNK * 4 + 12) + 63) & ~63;
-}
-
-function scores_at(scratch: usize, headDim: i32, headDimV: i32): usize {
-  return scratch + widened_bytes(headDim, headDimV);
-}
-
-/** Where the pointers of the queries are to be written. */
-export function queries_at(scratch: usize, headDim: i32, headDimV: i32, queries: i32): usize {
-  return scores_at(scratch, headDim, headDimV) + <usize>queries * (ATTENTION_CHUNK * 4);
+function queries_at(scratch: usize, headDim: i32, headDimV: i32, queries: i32): usize {
+  return weights_at(scratch, headDim, headDimV) + <usize>queries * WEIGHT_STRIDE;
 }
 
 /** Where the visible positions of the queries are to be written. */
 export function counts_at(scratch: usize, headDim: i32, headDimV: i32, queries: i32): usize {
-  return queries_at(scratch, headDim, headDimV, queries) + ((<usize>queries) << 2);
+  return queries_at(scratch, headDim, headDimV, queries) + ((<usize>queries * <usize>headDim) << 2);
 }
 
 /** Where the first visible positions of the queries are to be written. */
@@ -64,39 +63,82 @@ export function starts_at(scratch: usize, headDim: i32, headDimV: i32, queries: 
   return counts_at(scratch, headDim, headDimV, queries) + ((<usize>queries) << 2);
 }
 
-/** Writes the state of every query that sees a position of the chunk; `keys` and `vectors` are the chunk's. */
-export function chunk_states(
-  states: usize,
-  stateStride: usize,
+export function chunk_scratch_bytes(headDim: i32, headDimV: i32, queries: i32): usize {
+  return (starts_at(0, headDim, headDimV, queries) + ((<usize>queries) << 2) + 63) & ~63;
+}
+
+/**
+ * Rounds the queries into the scratch. `group` of them follow one another at `q`, the next ones begin `rowBytes` behind
+ * the first of those before.
+ */
+export function round_queries(
+  scratch: usize,
+  q: usize,
+  rowBytes: usize,
+  queries: i32,
+  group: i32,
+  headDim: i32,
+  headDimV: i32,
+): void {
+  let tileAt = queries_at(scratch, headDim, headDimV, queries);
+  for (let i = 0; i < queries; ) {
+    const tile = tile_of(queries - i);
+    for (let j = 0; j < tile; j++) {
+      const query = i + j;
+      const from = q + <usize>(query / group) * rowBytes + ((<usize>(query % group) * <usize>headDim) << 2);
+      const step = (<usize>tile) << 2;
+      let to = tileAt + ((<usize>j) << 2);
+      let d = 0;
+      for (; d + 4 <= headDim; d += 4) {
+        const rounded = round_f16(v128.load(from + (d << 2)));
+        v128.store_lane<u32>(to, rounded, 0);
+        v128.store_lane<u32>(to + step, rounded, 1);
+        v128.store_lane<u32>(to + 2 * step, rounded, 2);
+        v128.store_lane<u32>(to + 3 * step, rounded, 3);
+        to += 4 * step;
+      }
+      for (; d < headDim; d++) {
+        v128.store_lane<u32>(to, round_f16(v128.load32_zero(from + (d << 2))), 0);
+        to += step;
+      }
+    }
+    tileAt += (<usize>tile * <usize>headDim) << 2;
+    i += tile;
+  }
+}
+
+/**
+ * The first step for every query that sees a position of the chunk: w to scores + i · stride, ATTENTION_CHUNK of them; m
+ * and l to maxima and sums + i · statStride.
+ */
+export function chunk_scores(
+  scores: usize,
+  stride: usize,
+  maxima: usize,
+  sums: usize,
+  statStride: usize,
   scratch: usize,
   queries: i32,
   keys: usize,
-  vectors: usize,
   headDim: i32,
   headDimV: i32,
   scale: f32,
 ): void {
   const counts = counts_at(scratch, headDim, headDimV, queries);
   const starts = starts_at(scratch, headDim, headDimV, queries);
-  const scores = scores_at(scratch, headDim, headDimV);
+  const rounded = queries_at(scratch, headDim, headDimV, queries);
   const visible = largest_count(counts, 0, queries);
   for (let at = 0; at < visible; at += BATCH) {
     // Whole octets: what is not visible of the last one is left out by the soft-max.
     const positions = padded(min(BATCH, visible - at));
     widen_f16(scratch, keys + ((<usize>at * headDim) << 1), positions * headDim);
-    batch_scores(scratch, queries_at(scratch, headDim, headDimV, queries), counts, scores, queries, at, headDim, scale);
+    batch_scores(scratch, rounded, counts, scores + (at << 2), stride, queries, at, headDim, scale);
   }
   for (let i = 0; i < queries; i++) {
     const count = load<i32>(counts + (i << 2));
-    const weights = scores + i * (ATTENTION_CHUNK * 4);
-    const first = load<i32>(starts + (i << 2));
-    if (count > 0) soft_max(states + <usize>i * stateStride, weights, first, count, padded(headDimV));
-  }
-  for (let at = 0; at < visible; at += BATCH) {
-    const positions = min(BATCH, visible - at);
-    const width = padded(headDimV);
-    widen_f16(scratch, vectors + ((<usize>at * width) << 1), positions * width);
-    batch_values(scratch, counts, scores, states + STATE_VALUES, stateStride, queries, at, width);
+    if (count <= 0) continue;
+    const stat = <usize>i * statStride;
+    soft_max(scores + <usize>i * stride, load<i32>(starts + (i << 2)), count, maxima + stat, sums + stat);
   }
 }
 
@@ -109,9 +151,10 @@ function largest_count(counts: usize, first: i32, last: i32): i32 {
 /** Scores of all queries against the widened keys of positions at … at + BATCH − 1 of the chunk. */
 function batch_scores(
   keys: usize,
-  pointers: usize,
+  rounded: usize,
   counts: usize,
   scores: usize,
+  stride: usize,
   queries: i32,
   at: i32,
   headDim: i32,
@@ -119,47 +162,33 @@ function batch_scores(
 ): void {
   const octetBytes = (<usize>headDim * OCTET_POSITIONS) << 2;
   const factor = f32x4.splat(scale);
+  let q = rounded;
   for (let i = 0; i < queries; ) {
-    const tile = queries - i >= 4 ? 4 : queries - i >= 2 ? 2 : 1;
-    const q = pointers + (i << 2);
-    const s = scores + i * (ATTENTION_CHUNK * 4) + (at << 2);
+    const tile = tile_of(queries - i);
     const visible = min(BATCH, largest_count(counts, i, i + tile) - at);
     let k = keys;
+    let s = scores + <usize>i * stride;
     for (let position = 0; position < visible; position += OCTET_POSITIONS) {
-      const to = s + (position << 2);
-      if (tile == 4) {
-        scores4(
-          to,
-          to + ATTENTION_CHUNK * 4,
-          to + ATTENTION_CHUNK * 8,
-          to + ATTENTION_CHUNK * 12,
-          load<u32>(q),
-          load<u32>(q, 4),
-          load<u32>(q, 8),
-          load<u32>(q, 12),
-          k,
-          headDim,
-          factor,
-        );
-      } else if (tile == 2) {
-        scores2(to, to + ATTENTION_CHUNK * 4, load<u32>(q), load<u32>(q, 4), k, headDim, factor);
-      } else {
-        // Two octets at once; the second may be left over from another batch, and its scores are not visible then.
-        scores1(to, load<u32>(q), k, octetBytes, headDim, factor);
+      if (tile == 6) scores6(s, stride, q, k, headDim, factor);
+      else if (tile == 4) scores4(s, stride, q, k, headDim, factor);
+      else {
+        // Two octets; the second may be left over from another batch, and its scores are not visible then.
+        if (tile == 2) scores2(s, stride, q, k, octetBytes, headDim, factor);
+        else scores1(s, q, k, octetBytes, headDim, factor);
         position += OCTET_POSITIONS;
         k += octetBytes;
+        s += OCTET_POSITIONS << 2;
       }
       k += octetBytes;
+      s += OCTET_POSITIONS << 2;
     }
+    q += (<usize>tile * <usize>headDim) << 2;
     i += tile;
   }
 }
 
-/**
- * Scores to weights e^(s − m), in place, 0 for those before `first` and from `count` on; sets m and l of the state and
- * clears its values.
- */
-function soft_max(state: usize, scores: usize, first: i32, count: i32, width: i32): void {
+/** Scores to e^(s − m), in place, 0 for those before `first` and from `count` on; stores m and the sum. */
+function soft_max(scores: usize, first: i32, count: i32, maximum: usize, total: usize): void {
   for (let i = 0; i < first; i++) store<f32>(scores + (i << 2), -Infinity);
   const ends = scores + ((<usize>padded(count)) << 2);
   for (let at = scores + ((<usize>count) << 2); at < ends; at += 4) store<f32>(at, -Infinity);
@@ -185,84 +214,124 @@ function soft_max(state: usize, scores: usize, first: i32, count: i32, width: i3
     f32x4.extract_lane(both, 0) +
     f32x4.extract_lane(both, 1) +
     (f32x4.extract_lane(both, 2) + f32x4.extract_lane(both, 3));
-  store<f32>(state, largest);
-  store<f32>(state, sum, STATE_SUM);
-  memory.fill(state + STATE_VALUES, 0, (<usize>width) << 2);
+  store<f32>(maximum, largest);
+  store<f32>(total, sum);
 }
 
-/** Adds the widened values of positions at … at + BATCH − 1 of the chunk to the states. */
+/**
+ * The second step for one query: its factors, of `chunks` chunks that follow one another, from their maxima and sums. All
+ * three have room for a multiple of four.
+ */
+export function chunk_factors(factors: usize, maxima: usize, sums: usize, chunks: i32): void {
+  const ends = (<usize>chunks) << 2;
+  let largest = load<f32>(maxima);
+  for (let at: usize = 4; at < ends; at += 4) largest = max<f32>(largest, load<f32>(maxima + at));
+  const m = f32x4.splat(largest);
+  for (let at: usize = 0; at < ends; at += 16) {
+    v128.store(factors + at, exp4(f32x4.sub(v128.load(maxima + at), m)));
+  }
+  let sum: f32 = 0;
+  for (let at: usize = 0; at < ends; at += 4) sum += load<f32>(factors + at) * load<f32>(sums + at);
+  for (let at: usize = 0; at < ends; at += 16) {
+    v128.store(factors + at, f32x4.div(v128.load(factors + at), f32x4.splat(sum)));
+  }
+}
+
+/**
+ * The third step for every query that sees a position of the chunk: sums of padded headDimV values to acc + i · accStride.
+ * Scores and acc may be the same place. `factors` are the chunk's.
+ */
+export function chunk_values(
+  acc: usize,
+  accStride: usize,
+  scores: usize,
+  stride: usize,
+  factors: usize,
+  factorStride: usize,
+  scratch: usize,
+  queries: i32,
+  vectors: usize,
+  headDim: i32,
+  headDimV: i32,
+): void {
+  const counts = counts_at(scratch, headDim, headDimV, queries);
+  const weights = weights_at(scratch, headDim, headDimV);
+  const width = padded(headDimV);
+  for (let i = 0; i < queries; i++) {
+    const count = load<i32>(counts + (i << 2));
+    if (count <= 0) continue;
+    const factor = load<f32>(factors + <usize>i * factorStride);
+    round_weights(weights + <usize>i * WEIGHT_STRIDE, scores + <usize>i * stride, padded(count), factor);
+  }
+  for (let i = 0; i < queries; i++) {
+    if (load<i32>(counts + (i << 2)) > 0) memory.fill(acc + <usize>i * accStride, 0, (<usize>width) << 2);
+  }
+  const visible = largest_count(counts, 0, queries);
+  for (let at = 0; at < visible; at += BATCH) {
+    const positions = min(BATCH, visible - at);
+    widen_f16(scratch, vectors + ((<usize>at * width) << 1), positions * width);
+    batch_values(scratch, counts, weights, acc, accStride, queries, at, width);
+  }
+}
+
+/** `count` weights times the factor, rounded to values of binary16; NaN stays NaN, none is negative. */
+function round_weights(dst: usize, weights: usize, count: i32, factor: f32): void {
+  const f = f32x4.splat(factor);
+  const half = f32x4.splat(0.5);
+  const ends = weights + ((<usize>count) << 2);
+  let to = dst;
+  for (let at = weights; at < ends; at += 16) {
+    const p = f32x4.mul(v128.load(at), f);
+    const odd = v128.and(i32x4.shr_u(p, 13), i32x4.splat(1));
+    const normal = v128.and(i32x4.add(i32x4.add(p, i32x4.splat(0xfff)), odd), i32x4.splat(~0x1fff));
+    // Below 2^-14 the spacing of binary16 is 2^-24, that of f32 between 0.5 and 1.
+    const small = f32x4.sub(f32x4.add(p, half), half);
+    const rounded = v128.bitselect(small, normal, f32x4.lt(p, f32x4.splat(reinterpret<f32>(0x38800000))));
+    v128.store(to, v128.or(rounded, f32x4.ne(p, p)));
+    to += 16;
+  }
+}
+
+/** Adds the widened values of positions at … at + BATCH − 1 of the chunk. */
 function batch_values(
   v: usize,
   counts: usize,
-  scores: usize,
+  weights: usize,
   acc: usize,
-  stateStride: usize,
+  stride: usize,
   queries: i32,
   at: i32,
   width: i32,
 ): void {
   for (let i = 0; i < queries; ) {
-    const tile = queries - i >= 4 ? 4 : queries - i >= 2 ? 2 : 1;
-    const p = scores + i * (ATTENTION_CHUNK * 4) + (at << 2);
-    const a = acc + <usize>i * stateStride;
+    const tile = tile_of(queries - i);
+    const p = weights + <usize>i * WEIGHT_STRIDE + (at << 2);
+    const a = acc + <usize>i * stride;
     // Together as far as all of them see, then each one alone: a weight of 0 does not make up for a value of NaN.
     let common = BATCH;
     for (let j = 0; j < tile; j++) common = min(common, load<i32>(counts + ((i + j) << 2)) - at);
     common = max(common, 0);
     if (common > 0) {
-      if (tile == 4) {
-        values4(
-          a,
-          a + stateStride,
-          a + 2 * stateStride,
-          a + 3 * stateStride,
-          p,
-          p + ATTENTION_CHUNK * 4,
-          p + ATTENTION_CHUNK * 8,
-          p + ATTENTION_CHUNK * 12,
-          v,
-          0,
-          common,
-          width,
-        );
-      } else if (tile == 2) values2(a, a + stateStride, p, p + ATTENTION_CHUNK * 4, v, 0, common, width);
+      if (tile == 6) values6(a, stride, p, v, 0, common, width);
+      else if (tile == 4) values4(a, stride, p, v, 0, common, width);
+      else if (tile == 2) values2(a, stride, p, v, 0, common, width);
       else values1(a, p, v, 0, common, width);
     }
     for (let j = 0; j < tile; j++) {
       const visible = min(BATCH, load<i32>(counts + ((i + j) << 2)) - at);
       if (visible <= common) continue;
-      values1(a + <usize>j * stateStride, p + j * (ATTENTION_CHUNK * 4), v, common, visible, width);
+      values1(a + <usize>j * stride, p + <usize>j * WEIGHT_STRIDE, v, common, visible, width);
     }
     i += tile;
   }
 }
 
-/** Merges the state of the next chunk into that of all chunks before it. */
-export function merge_state(state: usize, next: usize, headDimV: i32): void {
-  const m = load<f32>(state);
-  const other = load<f32>(next);
-  const largest = max<f32>(m, other);
-  const factor = exp1(m - largest);
-  const otherFactor = exp1(other - largest);
-  store<f32>(state, largest);
-  store<f32>(state, load<f32>(state, STATE_SUM) * factor + load<f32>(next, STATE_SUM) * otherFactor, STATE_SUM);
-  const a = f32x4.splat(factor);
-  const b = f32x4.splat(otherFactor);
-  const ends = state + state_bytes(headDimV);
-  let from = next + STATE_VALUES;
-  for (let at = state + STATE_VALUES; at < ends; at += 16) {
-    v128.store(at, f32x4.add(f32x4.mul(v128.load(at), a), f32x4.mul(v128.load(from), b)));
+/** Adds the values of the next chunk to those of all chunks before it; headDimV rounded up to a multiple of 8. */
+export function add_values(sum: usize, next: usize, headDimV: i32): void {
+  const ends = sum + ((<usize>padded(headDimV)) << 2);
+  let from = next;
+  for (let at = sum; at < ends; at += 16) {
+    v128.store(at, f32x4.add(v128.load(at), v128.load(from)));
     from += 16;
   }
-}
-
-/** a / l to dst. */
-export function finish_state(dst: usize, state: usize, headDimV: i32): void {
-  const sum = load<f32>(state, STATE_SUM);
-  const values = state + STATE_VALUES;
-  let i = 0;
-  for (; i + 4 <= headDimV; i += 4) {
-    v128.store(dst + (i << 2), f32x4.div(v128.load(values + (i << 2)), f32x4.splat(sum)));
-  }
-  for (; i < headDimV; i++) store<f32>(dst + (i << 2), load<f32>(values + (i << 2)) / sum);
 }

@@ -5,70 +5,58 @@
  *   q    [rows][headCount][headDim] f32
  *   dst  [rows][headCount][headDimV] f32
  *
- * `attention` is for many rows; `attention_partial` and `attention_merge` divide few rows by positions too. Both ways
- * give the same bits: see attention-chunk.ts. positions and sequences are i32, one a row, positions below `context`;
- * headCount is a multiple of headCountKv; scale is the factor on q · k; `window` > 0 lets a row see only so many positions,
- * its own included.
+ * `attention` is for many rows; the kernels of attention-split.ts divide few rows by positions too. Both ways give the
+ * same bits: see attention-chunk.ts. positions and sequences are i32, one a row, positions below `context`; headCount is
+ * a multiple of headCountKv; scale is the factor on q · k; `window` > 0 lets a row see only so many positions, its own
+ * included.
  */
 
 import {
   ATTENTION_CHUNK,
+  add_values,
+  chunk_factors,
+  chunk_scores,
   chunk_scratch_bytes,
-  chunk_states,
+  chunk_values,
   counts_at,
-  finish_state,
-  merge_state,
-  queries_at,
+  round_queries,
   starts_at,
-  state_bytes,
 } from './attention-chunk';
+import { chunk_of, chunks_of, first_chunk, first_position, stat_row_bytes, visible_count } from './attention-rows';
+import { WEIGHT_STRIDE } from './attention-tiles';
 import { keys_of, padded, saturated, values_of } from './kv-cache';
 
-/** Rows of an item of `attention`: they share the widened keys and values. */
-export const ATTENTION_ROWS: i32 = 8;
+/** Most rows of an item of `attention`: they share the widened keys and values. */
+const MOST_ROWS: i32 = 8;
+/** Bytes of scores of an item, of all positions, as long as it has more than one row: they stay in the second cache. */
+const SCORE_BYTES: i32 = 2 << 20;
 
-/** Scratch bytes of the attention kernels for each worker; `group` = headCount / headCountKv. */
-export function attention_scratch_bytes(headDim: i32, headDimV: i32, group: i32): u32 {
-  const queries = ATTENTION_ROWS * group;
-  return <u32>(chunk_scratch_bytes(headDim, headDimV, queries) + 2 * <usize>queries * state_bytes(headDimV));
+/** Rows of an item of `attention`; `group` = headCount / headCountKv. */
+export function attention_rows(context: i32, group: i32): i32 {
+  const rowBytes = <u64>chunks_of(context) * <u64>group * WEIGHT_STRIDE;
+  return max<i32>(1, <i32>min<u64>(MOST_ROWS, <u64>SCORE_BYTES / rowBytes));
 }
 
-/**
- * Bytes of the states between `attention_partial` and `attention_merge`: [rows][headCount][chunks of the context];
- * 0xffffffff when they do not fit into a memory.
+/*
+ * Scratch of `queries` queries over `chunks` chunks, behind that of a chunk:
+ *
+ *   scores, then weights   f32 [chunks][queries][ATTENTION_CHUNK]
+ *   maxima, sums, factors  f32 [queries][chunks, with some room] each
+ *   values of a chunk      f32 [queries][padded headDimV]
+ *   values of all chunks   the same
  */
-export function attention_partial_bytes(rows: i32, headCount: i32, context: i32, headDimV: i32): u32 {
-  return saturated(<u64>rows * <u64>headCount * <u64>chunks_of(context) * <u64>state_bytes(headDimV));
+
+/** Scratch bytes of the attention kernels for each worker; 0xffffffff when they do not fit into a memory. */
+export function attention_scratch_bytes(headDim: i32, headDimV: i32, group: i32, context: i32): u32 {
+  const queries = <u64>attention_rows(context, group) * <u64>group;
+  const chunks = chunks_of(context);
+  const scores = <u64>chunks * queries * WEIGHT_STRIDE;
+  const stats = 3 * queries * <u64>stat_row_bytes(chunks);
+  const values = (2 * queries * <u64>padded(headDimV)) << 2;
+  return saturated(<u64>chunk_scratch_bytes(headDim, headDimV, <i32>queries) + scores + stats + values);
 }
 
-function chunks_of(positions: i32): i32 {
-  return (positions + ATTENTION_CHUNK - 1) / ATTENTION_CHUNK;
-}
-
-/** The first position that a row sees: `window` positions up to its own, or all of them when it is 0. */
-function first_position(position: i32, window: i32): i32 {
-  return window == 0 ? 0 : max(0, position + 1 - window);
-}
-
-function first_chunk(position: i32, window: i32): i32 {
-  return first_position(position, window) / ATTENTION_CHUNK;
-}
-
-/** How many positions of the chunk, from its first one, end at the last one that the row sees; 0 or less: it sees none. */
-function visible_count(position: i32, window: i32, chunk: i32): i32 {
-  if (chunk < first_chunk(position, window)) return 0;
-  return min(position + 1 - chunk * ATTENTION_CHUNK, ATTENTION_CHUNK);
-}
-
-/** Keys of one chunk of a head, by their pointer and the chunk's number; the same for values with the padded width. */
-function chunk_of(values: usize, chunk: i32, width: i32): usize {
-  return values + ((<usize>chunk * ATTENTION_CHUNK * width) << 1);
-}
-
-/**
- * Item: a head of keys and values and a block of ATTENTION_ROWS rows, headCountKv · ⌈rows / ATTENTION_ROWS⌉ of them.
- * Last blocks come first: in a prompt they have the most to do.
- */
+/** Item: a head of keys and values and a block of attention_rows rows. Last blocks come first: they have most to do. */
 export function attention(
   start: i32,
   end: i32,
@@ -88,30 +76,29 @@ export function attention(
   scaleBits: i32,
   window: i32,
 ): void {
-  const blocks = (rows + ATTENTION_ROWS - 1) / ATTENTION_ROWS;
+  const group = headCount / headCountKv;
+  const most = attention_rows(context, group);
+  const blocks = (rows + most - 1) / most;
   for (let item = start; item < end; item++) {
     const kvHead = item % headCountKv;
-    const first = (blocks - 1 - item / headCountKv) * ATTENTION_ROWS;
-    const last = min(rows, first + ATTENTION_ROWS);
+    const first = (blocks - 1 - item / headCountKv) * most;
+    const last = min(rows, first + most);
     for (let row = first; row < last; ) {
       // Rows of one sequence that follow one another go through its chunks together.
       const sequence = load<u32>(sequences + (row << 2));
       let next = row + 1;
       while (next < last && load<u32>(sequences + (next << 2)) == sequence) next++;
-      const keys = keys_of(kCache, sequence, kvHead, headCountKv, headDim, context);
-      const vectors = values_of(vCache, sequence, kvHead, headCountKv, headDimV, context);
+      const head = <usize>row * headCount + kvHead * group;
       attend(
         scratch,
-        dst,
-        q,
-        keys,
-        vectors,
-        positions,
-        row,
-        next,
-        kvHead,
+        dst + ((head * headDimV) << 2),
+        q + ((head * headDim) << 2),
+        keys_of(kCache, sequence, kvHead, headCountKv, headDim, context),
+        values_of(vCache, sequence, kvHead, headCountKv, headDimV, context),
+        positions + (row << 2),
+        next - row,
         headCount,
-        headCount / headCountKv,
+        group,
         headDim,
         headDimV,
         reinterpret<f32>(scaleBits),
@@ -122,7 +109,7 @@ export function attention(
   }
 }
 
-/** Rows first … last − 1, all of one sequence, through all chunks. */
+/** Some rows of one sequence and one head of keys and values, through all chunks; dst, q and positions are theirs. */
 function attend(
   scratch: usize,
   dst: usize,
@@ -130,9 +117,7 @@ function attend(
   keys: usize,
   vectors: usize,
   positions: usize,
-  first: i32,
-  last: i32,
-  kvHead: i32,
+  rows: i32,
   headCount: i32,
   group: i32,
   headDim: i32,
@@ -140,144 +125,94 @@ function attend(
   scale: f32,
   window: i32,
 ): void {
-  const queries = (last - first) * group;
-  const pointers = queries_at(scratch, headDim, headDimV, queries);
-  const counts = counts_at(scratch, headDim, headDimV, queries);
-  const starts = starts_at(scratch, headDim, headDimV, queries);
-  const stateBytes = state_bytes(headDimV);
-  const states = scratch + chunk_scratch_bytes(headDim, headDimV, queries);
-  const next = states + <usize>queries * stateBytes;
+  const queries = rows * group;
   let visible = 0;
   let begin = i32.MAX_VALUE;
-  for (let row = first; row < last; row++) {
+  for (let row = 0; row < rows; row++) {
     const position = load<i32>(positions + (row << 2));
     visible = max(visible, position + 1);
     begin = min(begin, first_chunk(position, window));
-    for (let g = 0; g < group; g++) {
-      const query = q + (((<usize>row * headCount + kvHead * group + g) * headDim) << 2);
-      store<u32>(pointers + (((row - first) * group + g) << 2), <u32>query);
-    }
   }
-  for (let chunk = begin; chunk * ATTENTION_CHUNK < visible; chunk++) {
-    for (let i = 0; i < queries; i++) {
-      const position = load<i32>(positions + ((first + i / group) << 2));
-      store<i32>(counts + (i << 2), visible_count(position, window, chunk));
-      store<i32>(starts + (i << 2), first_position(position, window) - chunk * ATTENTION_CHUNK);
-    }
-    chunk_states(
-      next,
-      stateBytes,
+  const chunks = chunks_of(visible) - begin;
+  const chunkStride = <usize>queries * WEIGHT_STRIDE;
+  const statStride = stat_row_bytes(chunks);
+  const valueStride = (<usize>padded(headDimV)) << 2;
+  const scores = scratch + chunk_scratch_bytes(headDim, headDimV, queries);
+  const maxima = scores + <usize>chunks * chunkStride;
+  const sums = maxima + <usize>queries * statStride;
+  const factors = sums + <usize>queries * statStride;
+  const values = factors + <usize>queries * statStride;
+  const totals = values + <usize>queries * valueStride;
+
+  round_queries(scratch, q, (<usize>headCount * <usize>headDim) << 2, queries, group, headDim, headDimV);
+  for (let i = 0; i < chunks; i++) {
+    set_visible(scratch, positions, queries, group, begin + i, headDim, headDimV, window);
+    chunk_scores(
+      scores + <usize>i * chunkStride,
+      WEIGHT_STRIDE,
+      maxima + ((<usize>i) << 2),
+      sums + ((<usize>i) << 2),
+      statStride,
       scratch,
       queries,
-      chunk_of(keys, chunk, headDim),
-      chunk_of(vectors, chunk, padded(headDimV)),
+      chunk_of(keys, begin + i, headDim),
       headDim,
       headDimV,
       scale,
     );
-    for (let i = 0; i < queries; i++) {
-      if (load<i32>(counts + (i << 2)) <= 0) continue;
-      const at = <usize>i * stateBytes;
-      const position = load<i32>(positions + ((first + i / group) << 2));
-      // The state of the first chunk that a row sees is taken as it is.
-      if (chunk == first_chunk(position, window)) memory.copy(states + at, next + at, stateBytes);
-      else merge_state(states + at, next + at, headDimV);
+  }
+  for (let i = 0; i < queries; i++) {
+    const position = load<i32>(positions + ((i / group) << 2));
+    const first = first_chunk(position, window);
+    const at = <usize>i * statStride + ((<usize>(first - begin)) << 2);
+    chunk_factors(factors + at, maxima + at, sums + at, chunks_of(position + 1) - first);
+  }
+  for (let i = 0; i < chunks; i++) {
+    set_visible(scratch, positions, queries, group, begin + i, headDim, headDimV, window);
+    chunk_values(
+      values,
+      valueStride,
+      scores + <usize>i * chunkStride,
+      WEIGHT_STRIDE,
+      factors + ((<usize>i) << 2),
+      statStride,
+      scratch,
+      queries,
+      chunk_of(vectors, begin + i, padded(headDimV)),
+      headDim,
+      headDimV,
+    );
+    for (let query = 0; query < queries; query++) {
+      const position = load<i32>(positions + ((query / group) << 2));
+      if (visible_count(position, window, begin + i) <= 0) continue;
+      const at = <usize>query * valueStride;
+      // The values of the first chunk that a row sees are taken as they are.
+      if (begin + i == first_chunk(position, window)) memory.copy(totals + at, values + at, valueStride);
+      else add_values(totals + at, values + at, headDimV);
     }
   }
   for (let i = 0; i < queries; i++) {
-    const head = <usize>(first + i / group) * headCount + kvHead * group + (i % group);
-    finish_state(dst + ((head * headDimV) << 2), states + <usize>i * stateBytes, headDimV);
+    const head = <usize>(i / group) * headCount + (i % group);
+    memory.copy(dst + ((head * headDimV) << 2), totals + <usize>i * valueStride, (<usize>headDimV) << 2);
   }
 }
 
-/**
- * Item: a row, a head of keys and values, and a chunk of the context, chunks counting fastest: rows · headCountKv ·
- * ⌈context / ATTENTION_CHUNK⌉ of them. Does nothing when the row does not see the chunk. Writes states to `partial`.
- */
-export function attention_partial(
-  start: i32,
-  end: i32,
+/** Writes what each query sees of the chunk into the scratch. */
+function set_visible(
   scratch: usize,
-  partial: usize,
-  q: usize,
-  kCache: usize,
-  vCache: usize,
   positions: usize,
-  sequences: usize,
-  rows: i32,
-  headCount: i32,
-  headCountKv: i32,
+  queries: i32,
+  group: i32,
+  chunk: i32,
   headDim: i32,
   headDimV: i32,
-  context: i32,
-  scaleBits: i32,
   window: i32,
 ): void {
-  const chunks = chunks_of(context);
-  const group = headCount / headCountKv;
-  const stateBytes = state_bytes(headDimV);
-  const pointers = queries_at(scratch, headDim, headDimV, group);
-  const counts = counts_at(scratch, headDim, headDimV, group);
-  const starts = starts_at(scratch, headDim, headDimV, group);
-  for (let item = start; item < end; item++) {
-    const chunk = item % chunks;
-    const kvHead = (item / chunks) % headCountKv;
-    const row = item / chunks / headCountKv;
-    const position = load<i32>(positions + (row << 2));
-    const seen = visible_count(position, window, chunk);
-    if (seen <= 0) continue;
-    const first = first_position(position, window) - chunk * ATTENTION_CHUNK;
-    const sequence = load<u32>(sequences + (row << 2));
-    const head = <usize>row * headCount + kvHead * group;
-    for (let g = 0; g < group; g++) {
-      store<u32>(pointers + (g << 2), <u32>(q + (((head + g) * headDim) << 2)));
-      store<i32>(counts + (g << 2), seen);
-      store<i32>(starts + (g << 2), first);
-    }
-    const keys = keys_of(kCache, sequence, kvHead, headCountKv, headDim, context);
-    const vectors = values_of(vCache, sequence, kvHead, headCountKv, headDimV, context);
-    chunk_states(
-      partial + (head * chunks + chunk) * stateBytes,
-      <usize>chunks * stateBytes,
-      scratch,
-      group,
-      chunk_of(keys, chunk, headDim),
-      chunk_of(vectors, chunk, padded(headDimV)),
-      headDim,
-      headDimV,
-      reinterpret<f32>(scaleBits),
-    );
-  }
-}
-
-/** Item: a row and a head of the queries, heads counting fastest: rows · headCount of them. */
-export function attention_merge(
-  start: i32,
-  end: i32,
-  scratch: usize,
-  dst: usize,
-  partial: usize,
-  positions: usize,
-  rows: i32,
-  headCount: i32,
-  headCountKv: i32,
-  headDim: i32,
-  headDimV: i32,
-  context: i32,
-  window: i32,
-): void {
-  const stateBytes = state_bytes(headDimV);
-  const bytes = <usize>chunks_of(context) * stateBytes;
-  for (let item = start; item < end; item++) {
-    const position = load<i32>(positions + ((item / headCount) << 2));
-    const chunks = chunks_of(position + 1);
-    const first = first_chunk(position, window);
-    let next = partial + <usize>item * bytes + <usize>first * stateBytes;
-    memory.copy(scratch, next, stateBytes);
-    for (let chunk = first + 1; chunk < chunks; chunk++) {
-      next += stateBytes;
-      merge_state(scratch, next, headDimV);
-    }
-    finish_state(dst + ((<usize>item * headDimV) << 2), scratch, headDimV);
+  const counts = counts_at(scratch, headDim, headDimV, queries);
+  const starts = starts_at(scratch, headDim, headDimV, queries);
+  for (let i = 0; i < queries; i++) {
+    const position = load<i32>(positions + ((i / group) << 2));
+    store<i32>(counts + (i << 2), visible_count(position, window, chunk));
+    store<i32>(starts + (i << 2), first_position(position, window) - chunk * ATTENTION_CHUNK);
   }
 }

@@ -51,7 +51,9 @@ export class AttentionBench {
     this.#shape = shape;
     this.#kCache = bench.reserve(stored.length * bench.call('k_cache_bytes', context, headCountKv, headDim));
     this.#vCache = bench.reserve(stored.length * bench.call('v_cache_bytes', context, headCountKv, headDimV));
-    this.#scratch = bench.reserve(bench.call('attention_scratch_bytes', headDim, headDimV, headCount / headCountKv));
+    this.#scratch = bench.reserve(
+      bench.call('attention_scratch_bytes', headDim, headDimV, headCount / headCountKv, context),
+    );
     this.#q = bench.floats(data.q);
     this.#places = [bench.ints(rows.map((row) => row.position)), bench.ints(rows.map((row) => row.sequence))];
     this.#scale = floatBits(data.scale);
@@ -83,8 +85,8 @@ export class AttentionBench {
   /** The form for many rows, its items one by one in the order given by `order`. */
   whole(order: 'all' | 'single' = 'all'): Float32Array {
     const { bench } = this;
-    const { headCount, headCountKv, headDimV, rows } = this.#shape;
-    const items = headCountKv * Math.ceil(rows.length / bench.constant('ATTENTION_ROWS'));
+    const { headCount, headCountKv, headDimV, context, rows } = this.#shape;
+    const items = headCountKv * Math.ceil(rows.length / bench.call('attention_rows', context, headCount / headCountKv));
     const count = rows.length * headCount * headDimV;
     const dst = bench.reserve(count * 4);
     const args = [dst, this.#q, this.#kCache, this.#vCache, ...this.#places, ...this.#sizes(), this.#scale];
@@ -100,10 +102,12 @@ export class AttentionBench {
     const count = rows.length * headCount * headDimV;
     const dst = bench.reserve(count * 4);
     const items = rows.length * headCountKv * Math.ceil(context / bench.constant('ATTENTION_CHUNK'));
-    const args = [partial, this.#q, this.#kCache, this.#vCache, ...this.#places, ...this.#sizes(), this.#scale];
-    this.#items('attention_partial', items, order, [...args, this.#window()]);
-    const merge = [dst, partial, this.#places[0]!, ...this.#sizes(), this.#window()];
-    this.#items('attention_merge', rows.length * headCount, order, merge);
+    const sizes = [...this.#sizes(), this.#window()];
+    const scores = [partial, this.#q, this.#kCache, ...this.#places, ...sizes, this.#scale];
+    this.#items('attention_scores', items, order, scores);
+    this.#items('attention_values', items, order, [partial, this.#vCache, ...this.#places, ...sizes]);
+    const merge = [dst, partial, this.#places[0]!, rows.length, headCount, headCountKv, headDimV, context];
+    this.#items('attention_merge', rows.length * headCount, order, [...merge, this.#window()]);
     return bench.read(dst, count).slice();
   }
 
@@ -122,36 +126,50 @@ export class AttentionBench {
   }
 }
 
-/** The same in f64, over keys and values rounded to binary16. */
-export function attentionTwin(shape: AttentionCase, data: AttentionData): Float64Array {
+export interface Twin {
+  readonly values: Float64Array;
+  /** What each value may differ by because a weight lies between two halves, too near the middle for f32 to tell. */
+  readonly slack: Float64Array;
+}
+
+const toHalf = (value: number): number => halfToFloat(floatToHalf(value));
+
+/** The same in f64, with what ggml rounds to binary16 rounded: keys, values, queries, and the normalised weights. */
+export function attentionTwin(shape: AttentionCase, data: AttentionData): Twin {
   const { headCount, headCountKv, headDim, headDimV, rows } = shape;
   const out = new Float64Array(rows.length * headCount * headDimV);
+  const slack = new Float64Array(out.length);
   rows.forEach(({ sequence, position }, row) => {
-    const k = data.k[sequence]!;
-    const v = data.v[sequence]!;
+    const k = data.k[sequence]!.map(toHalf);
+    const v = data.v[sequence]!.map(toHalf);
     const first = shape.window ? Math.max(0, position + 1 - shape.window) : 0;
     for (let head = 0; head < headCount; head++) {
       const kvHead = Math.floor(head / (headCount / headCountKv));
       const query = (row * headCount + head) * headDim;
+      const q = data.q.slice(query, query + headDim).map(toHalf);
       const scores: number[] = [];
       for (let p = first; p <= position; p++) {
         let sum = 0;
-        for (let i = 0; i < headDim; i++) {
-          sum += data.q[query + i]! * halfToFloat(floatToHalf(k[(p * headCountKv + kvHead) * headDim + i]!));
-        }
+        for (let i = 0; i < headDim; i++) sum += q[i]! * k[(p * headCountKv + kvHead) * headDim + i]!;
         scores.push(sum * data.scale);
       }
       const largest = scores.reduce((a, b) => Math.max(a, b));
-      const weights = scores.map((score) => Math.exp(score - largest));
-      const total = weights.reduce((a, b) => a + b, 0);
+      const powers = scores.map((score) => Math.exp(score - largest));
+      const total = powers.reduce((a, b) => a + b, 0);
+      const weights = powers.map((power) => toHalf(power / total));
+      const doubts = powers.map((power) => toHalf((power / total) * (1 + 3e-6)) - toHalf((power / total) * (1 - 3e-6)));
       for (let i = 0; i < headDimV; i++) {
         let sum = 0;
+        let doubt = 0;
         for (let p = first; p <= position; p++) {
-          sum += weights[p - first]! * halfToFloat(floatToHalf(v[(p * headCountKv + kvHead) * headDimV + i]!));
+          const value = v[(p * headCountKv + kvHead) * headDimV + i]!;
+          sum += weights[p - first]! * value;
+          doubt += doubts[p - first]! * Math.abs(value);
         }
-        out[(row * headCount + head) * headDimV + i] = sum / total;
+        out[(row * headCount + head) * headDimV + i] = sum;
+        slack[(row * headCount + head) * headDimV + i] = doubt;
       }
     }
   });
-  return out;
+  return { values: out, slack };
 }

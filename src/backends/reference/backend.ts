@@ -405,21 +405,24 @@ function attention(
     for (let head = 0; head < headCount; head++) {
       const kvHead = Math.floor(head / group);
       const query = (row * headCount + head) * headDim;
+      // The cache is of binary16; so is what ggml multiplies it by, q and the normalised weights.
+      const rounded = q.subarray(query, query + headDim).map(toHalf);
       const scores = new Float64Array(position + 1 - first);
       for (let p = first; p <= position; p++) {
         const key = (p * headCountKv + kvHead) * headDim;
         let sum = 0;
-        for (let i = 0; i < headDim; i++) sum += q[query + i]! * cache.k[key + i]!;
+        for (let i = 0; i < headDim; i++) sum += rounded[i]! * cache.k[key + i]!;
         scores[p - first] = sum * scale;
       }
       const largest = scores.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-      const weights = scores.map((score) => Math.exp(score - largest));
-      const total = weights.reduce((a, b) => a + b, 0);
+      const powers = scores.map((score) => Math.exp(score - largest));
+      const total = powers.reduce((a, b) => a + b, 0);
+      const weights = powers.map((power) => toHalf(power / total));
       for (let i = 0; i < headDimV; i++) {
         let sum = 0;
         for (let p = first; p <= position; p++)
           sum += weights[p - first]! * cache.v[(p * headCountKv + kvHead) * headDimV + i]!;
-        out[(row * headCount + head) * headDimV + i] = sum / total;
+        out[(row * headCount + head) * headDimV + i] = sum;
       }
     }
   });

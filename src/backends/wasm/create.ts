@@ -135,7 +135,10 @@ export async function planWasmBackend(options: WasmPlanOptions): Promise<WasmPla
   const values = probe.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0;
   const sized = measure(options, probe, workers, maxRows, maxOutputs);
   const scratchBytes = align(
-    Math.max(probe.SCRATCH_BYTES.value, probe.attention_scratch_bytes(headDim, headDimV, headCount / headCountKv)),
+    Math.max(
+      probe.SCRATCH_BYTES.value,
+      probe.attention_scratch_bytes(headDim, headDimV, headCount / headCountKv, contextLength) >>> 0,
+    ),
   );
   const layoutInput = {
     sourceName: file.source.name,

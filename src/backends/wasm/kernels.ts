@@ -20,7 +20,8 @@ export const KERNELS = [
   'combine',
   'store_kv',
   'attention',
-  'attention_partial',
+  'attention_scores',
+  'attention_values',
   'attention_merge',
   'read_bytes',
 ] as const;
@@ -47,10 +48,11 @@ export type KernelExports = { readonly [name in KernelName]: WorkKernel } & {
   /** `grid` points at the entries of the type's grid (grids.ts), if it has one. */
   repack(type: number, source: number, destination: number, width: number, rows: number, grid: number): void;
   dequantize(type: number, destination: number, group: number, row: number, width: number): void;
-  /** Positions of a chunk, and rows of a block, of the attention kernels. */
+  /** Positions of a chunk of the attention kernels. */
   readonly ATTENTION_CHUNK: WebAssembly.Global;
-  readonly ATTENTION_ROWS: WebAssembly.Global;
-  attention_scratch_bytes(headDim: number, headDimV: number, group: number): number;
+  /** Rows of an item of `attention`; `group` query heads share a head of keys. */
+  attention_rows(context: number, group: number): number;
+  attention_scratch_bytes(headDim: number, headDimV: number, group: number, context: number): number;
   attention_partial_bytes(rows: number, headCount: number, context: number, headDimV: number): number;
   /** Bytes of one layer's keys or values for one sequence. */
   k_cache_bytes(context: number, headCountKv: number, headDim: number): number;

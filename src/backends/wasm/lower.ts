@@ -273,18 +273,20 @@ class Lowering {
     const scale = floatBits(command.scale);
     if (rows > FEW_ROWS) {
       const dst = this.#define(command.dst, bank);
-      const items = headCountKv * Math.ceil(rows / kernels.ATTENTION_ROWS.value);
+      const items = headCountKv * Math.ceil(rows / kernels.attention_rows(contextLength, headCount / headCountKv));
       const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
       return this.#call('attention', bank, items, 1, args, [q, cache.k, cache.v], [dst]);
     }
     const partial = this.#buffer(bank, kernels.attention_partial_bytes(rows, headCount, contextLength, headDimV) >>> 0);
     const dst = this.#define(command.dst, bank);
     const items = rows * headCountKv * Math.ceil(contextLength / kernels.ATTENTION_CHUNK.value);
-    const args = [partial, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
     // In a long context most items lie behind the row's position and do nothing: take more of them at once.
     const least = Math.max(1, items >> 9);
-    this.#call('attention_partial', bank, items, least, args, [q, cache.k, cache.v], [partial]);
-    const mergeArgs = [dst, partial, positions, ...shape, window];
+    const scoreArgs = [partial, q, cache.k, positions, sequences, ...shape, window, scale];
+    this.#call('attention_scores', bank, items, least, scoreArgs, [q, cache.k], [partial]);
+    const valueArgs = [partial, cache.v, positions, sequences, ...shape, window];
+    this.#call('attention_values', bank, items, least, valueArgs, [partial, cache.v], [partial]);
+    const mergeArgs = [dst, partial, positions, rows, headCount, headCountKv, headDimV, contextLength, window];
     this.#call('attention_merge', bank, rows * headCount, this.#least(rows * headCount), mergeArgs, [partial], [dst]);
   }
 
