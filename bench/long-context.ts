@@ -54,7 +54,7 @@ export async function measureLongContext(task: LongContextTask): Promise<LongCon
   const source = await nodePlatform.openSource(task.model);
   const file = await openModel(source);
   const contextLength = position + rounds * PASSES + PASSES;
-  const prepared = await prepareModel(file, createTokenizer(file.metadata), WASM_TYPES, contextLength);
+  const prepared = await prepareModel(file, createTokenizer(file.metadata), WASM_TYPES, { contextLength });
   const { hyperparameters, ropes } = prepared.model;
   const records = new Map<string, PassRecord>();
   const record = (rows: number, outputs: number): PassRecord => {
