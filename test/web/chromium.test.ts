@@ -4,9 +4,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { findChromium, openChromium } from '../../bench/web/chromium.ts';
 import { DEMO, ROOT } from '../repository.ts';
 import { skipped } from '../skip.ts';
-import { findChromium, openChromium } from './chromium.ts';
 import { ISOLATED, PLAIN } from './page.ts';
 import { startServer, type TestServer } from './server.ts';
 

@@ -51,9 +51,15 @@ export function openChromium(path: string, url: string): () => Promise<void> {
       browser.kill('SIGKILL'); // no process groups here, or it is gone already
     }
   };
+  const interrupted = (): void => process.exit(130);
   process.once('exit', kill);
+  // A signal alone would end this process without the event above, and leave the browser.
+  process.once('SIGINT', interrupted);
+  process.once('SIGTERM', interrupted);
   return async () => {
     process.off('exit', kill);
+    process.off('SIGINT', interrupted);
+    process.off('SIGTERM', interrupted);
     kill();
     await ended;
     rmSync(profile, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
