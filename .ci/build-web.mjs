@@ -1,7 +1,7 @@
 // Makes dist/web/ from dist/: all modules that the web entry and its Workers reach, with imports that a browser resolves
 // by itself. Import maps do not reach into Workers, so that names of packages have to become paths.
 
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -20,8 +20,17 @@ const IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;
  * @returns {string[]} the modules, relative to the target
  */
 export function buildWeb(root, target) {
-  const dist = join(root, 'dist');
+  // Beside it first: a page that is open goes on finding its modules.
+  const made = `${target}.new`;
+  rmSync(made, { recursive: true, force: true });
+  const modules = fillWeb(root, made);
   rmSync(target, { recursive: true, force: true });
+  renameSync(made, target);
+  return modules;
+}
+
+function fillWeb(root, target) {
+  const dist = join(root, 'dist');
   const written = new Map();
   /** Copies a module to its place and everything that it imports; returns the place. */
   const add = (source, place) => {
