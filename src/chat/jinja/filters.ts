@@ -187,8 +187,9 @@ function urlencode({ meter }: Runtime, value: Value): Value {
   const pairs = value instanceof Dict ? pairsOf(value) : iterate(meter, value);
   return pairs
     .map((pair) => {
-      const [key, item] = iterate(meter, pair);
-      if (key === undefined || item === undefined) throw new TemplateError('urlencode() takes pairs');
+      const [key, item, ...rest] = iterate(meter, pair);
+      if (key === undefined || item === undefined || rest.length > 0)
+        throw new TemplateError('urlencode() takes pairs');
       return `${quoteUrl(textOf(meter, key), true)}=${quoteUrl(textOf(meter, item), true)}`;
     })
     .join('&');

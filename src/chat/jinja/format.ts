@@ -10,9 +10,11 @@ import {
   Dict,
   Float,
   List,
+  Range,
   TemplateError,
   Tuple,
   typeName,
+  Undefined,
   type Value,
 } from './values.ts';
 
@@ -51,23 +53,24 @@ export function formatValue(meter: Meter, value: Value, specification: string): 
     precision: bounded(precision, MAX_PRECISION),
     type,
   };
-  if (typeof value === 'string') return textField(value, layout);
+  if (typeof value === 'string') return textField(value, layout, align);
   const number = asNumber(value);
-  if (number === undefined || (typeof value === 'boolean' && type === '')) {
+  if (number === undefined) {
     throw new TemplateError(`unsupported format string passed to ${typeName(value)}.__format__`);
   }
   return padded(numberField(number, value instanceof Float, layout), layout, '>');
 }
 
-function textField(text: string, layout: Layout): string {
+function textField(text: string, layout: Layout, align: string | undefined): string {
   if (layout.type !== '' && layout.type !== 's') {
     throw new TemplateError(`Unknown format code '${layout.type}' for object of type 'str'`);
   }
-  if (layout.align === '=' || layout.sign !== '' || layout.grouping !== '') {
+  if (align === '=' || layout.sign !== '' || layout.grouping !== '') {
     throw new TemplateError('a text has no sign and no digits to be grouped');
   }
   const { precision } = layout;
-  return padded(precision === undefined ? text : Array.from(text).slice(0, precision).join(''), layout, '<');
+  const kept = precision === undefined ? text : Array.from(text).slice(0, precision).join('');
+  return padded(kept, { ...layout, align: layout.align === '=' ? '<' : layout.align }, '<');
 }
 
 const RADIX: Readonly<Record<string, number>> = { b: 2, o: 8, x: 16, X: 16 };
@@ -257,7 +260,7 @@ export function percentFormat(meter: Meter, text: string, values: Value): string
 
 /** What `%` takes for a mapping, of which nothing need be used. */
 function isKeyed(value: Value): boolean {
-  return value instanceof List;
+  return value instanceof List || value instanceof Range || value instanceof Undefined;
 }
 
 function wholeNumber(value: Value): number {

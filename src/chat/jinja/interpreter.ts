@@ -291,8 +291,9 @@ export class Interpreter implements Runtime {
     };
     const bounds = { start: bound(node.start), stop: bound(node.stop), step: bound(node.step) };
     assertDefined(object);
-    if (object instanceof Dict) throw new TemplateError("unhashable type: 'slice'");
-    return slice(this.meter, object, bounds) ?? new Undefined(`'${typeName(object)} object' has no slices`);
+    const part = slice(this.meter, object, bounds);
+    if (part !== undefined) return part;
+    throw new TemplateError(`'${typeName(object)}' object has no places, of which a slice could be taken`);
   }
 
   #unary(operator: 'not' | '-' | '+', value: Value): Value {

@@ -224,19 +224,24 @@ export function slice(meter: Meter, value: Value, bounds: SliceBounds): Value | 
   const isPlaced =
     typeof value === 'string' || value instanceof List || value instanceof Tuple || value instanceof Range;
   if (!isPlaced) return undefined;
-  const items = sliced(iterate(meter, value), bounds);
+  const all = iterate(meter, value);
+  const { step = 1 } = bounds;
+  const [from, to] = sliceEnds(all.length, bounds, step);
+  if (value instanceof Range) {
+    return new Range(value.start + from * value.step, value.start + to * value.step, value.step * step);
+  }
+  const items: Value[] = [];
+  for (let at = from; step > 0 ? at < to : at > to; at += step) items.push(all[at]!);
   if (typeof value === 'string') return items.join('');
   return value instanceof Tuple ? new Tuple(items) : new List(items);
 }
 
-function sliced(items: readonly Value[], { start, stop, step = 1 }: SliceBounds): Value[] {
+/** First place of a slice, and the one behind its last. */
+function sliceEnds(length: number, { start, stop }: SliceBounds, step: number): readonly [number, number] {
   if (step === 0) throw new TemplateError('slice step cannot be zero');
-  const { length } = items;
   const [lowest, highest] = step > 0 ? [0, length] : [-1, length - 1];
   const clamp = (bound: number): number => Math.min(highest, Math.max(lowest, bound < 0 ? bound + length : bound));
   const from = start === undefined ? (step > 0 ? lowest : highest) : clamp(start);
   const to = stop === undefined ? (step > 0 ? highest : lowest) : clamp(stop);
-  const out: Value[] = [];
-  for (let at = from; step > 0 ? at < to : at > to; at += step) out.push(items[at]!);
-  return out;
+  return [from, to];
 }

@@ -2,7 +2,7 @@
 
 import { FILTERS } from './filters.ts';
 import type { Runtime } from './interpreter.ts';
-import { arithmetic, test as compareBy, contains, isIterable } from './operators.ts';
+import { arithmetic, test as compareBy, contains, equals, isIterable } from './operators.ts';
 import { textOf } from './text.ts';
 import { isCased } from './text-methods.ts';
 import {
@@ -31,7 +31,7 @@ const comparison =
 const rest =
   (name: string, divisor: number | undefined, expected: number): Test =>
   ({ meter }, value, args) =>
-    arithmetic(meter, '%', value, divisor ?? bind(name, args, ['num'], 1)[0]!) === expected;
+    equals(meter, arithmetic(meter, '%', value, divisor ?? bind(name, args, ['num'], 1)[0]!), expected);
 
 /** Each test by all of its names. */
 const NAMED: readonly (readonly [readonly string[], Test])[] = [
@@ -58,7 +58,14 @@ const NAMED: readonly (readonly [readonly string[], Test])[] = [
       value instanceof Range ||
       value instanceof Undefined,
   ],
-  [['callable'], (_, value) => value instanceof Callable || (value instanceof Attributes && value.call !== undefined)],
+  [
+    ['callable'],
+    (_, value) =>
+      value instanceof Callable ||
+      // What is undefined has a call of its own, to say that it is undefined.
+      value instanceof Undefined ||
+      (value instanceof Attributes && value.call !== undefined),
+  ],
   [['escaped'], () => false],
   [['lower'], ({ meter }, value) => isCased(textOf(meter, value), 'islower')],
   [['upper'], ({ meter }, value) => isCased(textOf(meter, value), 'isupper')],

@@ -202,7 +202,7 @@ export const TEXT_METHODS: ReadonlyMap<string, TextMethod> = new Map<string, Tex
     (_, text) =>
       Array.from(text, (letter) => (/\p{Lu}/u.test(letter) ? letter.toLowerCase() : letter.toUpperCase())).join(''),
   ],
-  ['title', (_, text) => text.replaceAll(/\p{L}+/gu, capitalize)],
+  ['title', (_, text) => text.replaceAll(/[\p{Lu}\p{Ll}\p{Lt}]+/gu, capitalize)],
   ['join', join],
   ['format', ({ meter }, text, args) => format(meter, text, args)],
   [
