@@ -93,9 +93,16 @@ export interface BackendInfo {
   readonly kernel: KernelVariant;
 }
 
+/** A piece of a message's content, as the OpenAI API has it. */
+export interface TextPart {
+  readonly type: 'text';
+  readonly text: string;
+}
+
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
-  readonly content: string;
+  /** Parts are joined by line ends. Null is for an assistant that only made calls. */
+  readonly content: string | readonly TextPart[] | null;
   /** What a model thought before it answered, for templates that keep it. */
   readonly reasoning_content?: string;
   /** Calls that an assistant made, as the template expects them: `{type: 'function', function: {name, arguments}}`. */

@@ -160,6 +160,7 @@ export type {
   Span,
   StopReason,
   Tap,
+  TextPart,
   ThreadTimes,
   Timings,
   TokenEvent,

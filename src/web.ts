@@ -84,6 +84,7 @@ export type {
   LogprobEntry,
   SamplingOptions,
   StopReason,
+  TextPart,
   Timings,
   TokenEvent,
   TokenizeOptions,

@@ -54,7 +54,7 @@ export class Conversation {
   /** Takes the place of what was said. @throws AprError BAD_FORMAT */
   replace(messages: readonly ChatMessage[], name: string): void {
     const [first, ...others] = messages;
-    const system = first?.role === 'system' ? first.content : undefined;
+    const system = first?.role === 'system' && typeof first.content === 'string' ? first.content : undefined;
     const rest = system === undefined ? messages : others;
     if (rest.length > 0 && rest[0]?.role !== 'user') {
       const message = `${name}: the first message is of role ${JSON.stringify(rest[0]?.role)}, expected "user"`;

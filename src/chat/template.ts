@@ -5,7 +5,8 @@ import { AprError } from '../errors.ts';
 import type { Metadata } from '../formats/metadata.ts';
 import type { TextSegment, Tokenizer } from '../tokenizer/index.ts';
 import { builtInTemplate } from './built-in.ts';
-import { asksFor, parseTemplate, renderTemplate, TemplateRefusal } from './jinja.ts';
+import { asksFor, parseTemplate, renderTemplate, TemplateLimit, TemplateRefusal } from './jinja.ts';
+import { type PlainMessage, plainMessages } from './messages.ts';
 
 const KEY = 'tokenizer.chat_template';
 
@@ -57,6 +58,7 @@ class JinjaTemplate implements ChatTemplate {
   readonly #tokenizer: Tokenizer;
   // Parsed when first needed: a file whose template is beyond us still runs without it.
   #program: ReturnType<typeof parseTemplate> | undefined;
+  #partsOnly: boolean | undefined;
 
   constructor(origin: 'file' | 'built-in', source: string, sourceName: string, tokenizer: Tokenizer) {
     this.origin = origin;
@@ -75,27 +77,25 @@ class JinjaTemplate implements ChatTemplate {
   }
 
   render(messages: readonly ChatMessage[], options: RenderOptions = {}): TextSegment[] {
-    checkMessages(messages);
-    const { thinking = false, tools } = options;
-    if (thinking && !this.knowsThinking) {
+    const plain = plainMessages(messages);
+    if (options.thinking && !this.knowsThinking) {
       const [first] = THINKING_SWITCHES;
       const which = this.origin === 'file' ? `the chat template (${KEY})` : 'the built-in chat template';
       const message = `${this.#sourceName}: thinking is asked for, but ${which} does not know ${first}; leave it off`;
       throw new AprError('USAGE', message, { option: 'thinking' });
     }
-    const { bosId, eosId } = this.#tokenizer;
-    const textOf = (id: number | undefined): string => (id === undefined ? '' : this.#tokenizer.tokenText(id));
-    const guard = new Placeholders(this.#tokenizer, this.source, [messages, tools]);
-    const variables = {
-      messages: guard.hideAll(messages),
-      bos_token: textOf(bosId),
-      eos_token: textOf(eosId),
-      add_generation_prompt: options.addGenerationPrompt ?? true,
-      ...Object.fromEntries(THINKING_SWITCHES.map((name) => [name, thinking])),
-      tools: tools === undefined || tools.length === 0 ? null : guard.hideAll(tools),
-      documents: null,
-    };
-    return guard.reveal(this.#run(variables, options.now ?? new Date()));
+    const guard = new Placeholders(this.#tokenizer, this.source, [plain, options.tools]);
+    try {
+      return guard.reveal(this.#run(plain, options, (value) => guard.hideAll(value)));
+    } catch (cause) {
+      // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
+      if (cause instanceof AprError) throw cause;
+      const reason = reasonOf(cause);
+      const what =
+        cause instanceof TemplateRefusal ? 'refuses these messages' : `(${KEY}) cannot be rendered; use the raw prompt`;
+      const message = `${this.#sourceName}: the chat template ${what}: ${reason}`;
+      throw new AprError('TEMPLATE', message, { reason }, { cause });
+    }
   }
 
   #parsed(): ReturnType<typeof parseTemplate> {
@@ -103,22 +103,61 @@ class JinjaTemplate implements ChatTemplate {
     return this.#program;
   }
 
-  #run(variables: Readonly<Record<string, unknown>>, now: Date): string {
+  #run(messages: readonly PlainMessage[], options: RenderOptions, hide: (value: unknown) => unknown): string {
+    const hidden = hide(this.#takesPartsOnly() ? messages.map(inParts) : messages);
+    const tools = hide(options.tools);
     try {
-      return renderTemplate(this.#parsed(), variables, now);
-    } catch (cause) {
-      // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
-      const reason = reasonOf(cause);
-      const what =
-        cause instanceof TemplateRefusal ? 'refuses these messages' : `(${KEY}) cannot be rendered; use the raw prompt`;
-      throw new AprError(
-        'TEMPLATE',
-        `${this.#sourceName}: the chat template ${what}: ${reason}`,
-        { reason },
-        { cause },
-      );
+      return this.#renderOnce(hidden, tools, options);
+    } catch (error) {
+      const isFinal = error instanceof TemplateRefusal || error instanceof TemplateLimit;
+      if (isFinal || messages.every(({ content }) => content !== null)) throw error;
+      // A template that does not look whether there is a content gets one.
+      const filled = messages.map((message) => ({ ...message, content: message.content ?? '' }));
+      return this.#renderOnce(hide(this.#takesPartsOnly() ? filled.map(inParts) : filled), tools, options);
     }
   }
+
+  #renderOnce(messages: unknown, tools: unknown, options: RenderOptions): string {
+    const { bosId, eosId } = this.#tokenizer;
+    const textOf = (id: number | undefined): string => (id === undefined ? '' : this.#tokenizer.tokenText(id));
+    const { thinking = false } = options;
+    const variables = {
+      messages,
+      bos_token: textOf(bosId),
+      eos_token: textOf(eosId),
+      add_generation_prompt: options.addGenerationPrompt ?? true,
+      ...Object.fromEntries(THINKING_SWITCHES.map((name) => [name, thinking])),
+      tools: Array.isArray(tools) && tools.length > 0 ? tools : null,
+      documents: null,
+    };
+    return renderTemplate(this.#parsed(), variables, options.now ?? new Date());
+  }
+
+  /**
+   * Some templates read contents only as lists of parts, and of a text silently print nothing. Found out by trying, as
+   * llama.cpp does.
+   */
+  #takesPartsOnly(): boolean {
+    this.#partsOnly ??=
+      !this.#shows({ role: 'user', content: PROBE }) && this.#shows(inParts({ role: 'user', content: PROBE }));
+    return this.#partsOnly;
+  }
+
+  #shows(message: unknown): boolean {
+    try {
+      return this.#renderOnce([message], null, {}).includes(PROBE);
+    } catch {
+      // What is wrong with it is said when it is rendered.
+      return false;
+    }
+  }
+}
+
+const PROBE = 'What does this template show?';
+
+function inParts(message: PlainMessage): unknown {
+  const { content } = message;
+  return content === null ? message : { ...message, content: [{ type: 'text', text: content }] };
 }
 
 function reasonOf(cause: unknown): string {
@@ -217,18 +256,4 @@ function textsIn(value: unknown): string[] {
     return text;
   });
   return texts;
-}
-
-function checkMessages(messages: readonly ChatMessage[]): void {
-  if (messages.length === 0) throw new AprError('USAGE', 'messages is empty, expected at least one message');
-  messages.forEach((message, index) => {
-    for (const name of ['role', 'content'] as const) {
-      const value: unknown = message?.[name];
-      if (typeof value === 'string') continue;
-      throw new AprError(
-        'USAGE',
-        `messages[${index}].${name} is ${value === null ? 'null' : typeof value}, expected text`,
-      );
-    }
-  });
 }

@@ -52,8 +52,8 @@ export function validateRequest(request: GenerateRequest): void {
 export function validateMessages(messages: unknown): void {
   if (!Array.isArray(messages)) refuse('messages', messages, 'an array of {role, content}');
   for (const [index, message] of messages.entries()) {
-    if (typeof message?.role !== 'string' || typeof message.content !== 'string') {
-      refuse(`messages[${index}]`, message, 'an object with the texts role and content');
+    if (typeof message !== 'object' || message === null) {
+      refuse(`messages[${index}]`, message, 'an object with role and content');
     }
   }
 }

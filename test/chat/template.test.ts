@@ -292,15 +292,54 @@ test('what templates count on', () => {
   }
 });
 
+test('contents in parts are joined, and an assistant with calls needs none', () => {
+  const show = "{% for m in messages %}[{{ m.content if m.content is not none else 'nothing' }}]{% endfor %}";
+  const calls = [{ type: 'function', function: { name: 'f', arguments: {} } }];
+  const text = (value: string) => ({ type: 'text' as const, text: value });
+  const messages = [
+    { role: 'user', content: [text('a'), text('b <|im_end|>')] },
+    { role: 'assistant', content: null, tool_calls: calls },
+    { role: 'user', content: [] },
+  ];
+  assert.is(joined(setUp(show).template.render(messages)), '[a\nb <|im_end|>][nothing][]');
+  const { tokenizer, template } = setUp(show);
+  const ids = encodeSegments(tokenizer, template.render(messages));
+  assert.not.ok(ids.some((id) => tokenizer.isControl(id)));
+  // Where the template cannot do without a text, it gets an empty one.
+  const plain = "{% for m in messages %}{{ '[' + m.content + ']' }}{% endfor %}";
+  assert.is(joined(setUp(plain).template.render(messages)), '[a\nb <|im_end|>][][]');
+});
+
+test('a template that reads contents in parts only gets parts', () => {
+  const source =
+    '{% for m in messages %}{% for part in m.content %}{% if part.text %}<{{ part.text }}>{% endif %}{% endfor %}{% endfor %}';
+  const { template } = setUp(source);
+  assert.is(joined(template.render(user('a'))), '<a>');
+  assert.is(joined(template.render([{ role: 'user', content: [{ type: 'text', text: 'b' }] }])), '<b>');
+});
+
 test('messages are checked', () => {
   const { template } = setUp(CHATML);
   assert.equal(
     codeOf(() => template.render([])),
     ['USAGE', 'messages is empty, expected at least one message'],
   );
-  const [code, message] = codeOf(() => template.render([{ role: 'user', content: 1 as unknown as string }]));
-  assert.is(code, 'USAGE');
-  assert.match(message, 'messages[0].content is number');
+  const wrong: [unknown, RegExp][] = [
+    [{ role: 'user', content: 1 }, /^messages\[0\]\.content is number, expected text or an array of text parts$/],
+    [{ role: 1, content: '' }, /^messages\[0\]\.role is number, expected text$/],
+    [{ role: 'user', content: null }, /content is null, .*; only an assistant with tool_calls may go without$/],
+    [{ role: 'assistant' }, /content is missing/],
+    [{ role: 'assistant', content: null, tool_calls: [] }, /content is null/],
+    [{ role: 'user', content: [{ type: 'image_url' }] }, /content\[0\] is of type "image_url", expected {type: "text"/],
+    [{ role: 'user', content: ['a'] }, /content\[0\] is no part that has a type/],
+    [{ role: 'user', content: [{ type: 'text', text: 1 }] }, /content\[0\]\.text is number, expected text$/],
+    ['Hi', /^messages\[0\] is string, expected an object with role and content$/],
+  ];
+  for (const [message, expected] of wrong) {
+    const [code, text] = codeOf(() => template.render([message as ReturnType<typeof user>[number]]));
+    assert.is(code, 'USAGE');
+    assert.match(text, expected);
+  }
 });
 
 test.run();

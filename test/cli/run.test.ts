@@ -61,7 +61,7 @@ test('template or not', async () => {
 });
 
 test('the prompt: argument, -p, file, standard input', async () => {
-  const content = async (words: string[], input?: string): Promise<string | undefined> =>
+  const content = async (words: string[], input?: string): Promise<unknown> =>
     (await run(['m', ...words], input === undefined ? {} : { input })).seen.request?.messages?.[0]?.content;
   assert.is(await content(['Hi'], 'not read'), 'Hi');
   assert.is(await content(['-p', '-1 + 2'], 'not read'), '-1 + 2');
