@@ -206,6 +206,7 @@ export const COMMANDS: readonly Command[] = [
         'apr tokenize encode demo -p "Hello"',
       ],
       ['Ids of a rendered chat', "apr tokenize encode demo --special -p '<|im_start|>user'"],
+      ['Each token with its text', 'apr tokenize encode demo -p "Hello" --pieces'],
       ['And the text again', 'apr tokenize decode demo 39 68 75 75 78'],
     ],
     load: async () => (await import('./tokenize.ts')).tokenize,

@@ -1,6 +1,7 @@
 /** Options of `apr tokenize`. */
 
 import type { OptionTable } from '../options.ts';
+import { OUTPUT_OPTIONS } from './output-options.ts';
 
 export const TOKENIZE_OPTIONS = {
   prompt: { kind: 'text', alias: 'p', placeholder: 'TEXT', allowEmpty: true, group: 'Text', description: 'The text' },
@@ -17,6 +18,16 @@ export const TOKENIZE_OPTIONS = {
     description: 'encode: recognise special tokens in the text; decode: show their text',
   },
   bos: { kind: 'flag', group: 'Tokens', description: 'encode: begin with the token that begins every text (BOS)' },
-  json: { kind: 'flag', group: 'Output', description: 'One JSON document: {"tokens":[…]}, or {"text":"…"}' },
-  verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Stack traces of errors' },
+  pieces: {
+    kind: 'flag',
+    group: 'Output',
+    description: 'A line for each token, its id and its text; bytes in hex where they are part of a character',
+  },
+  count: { kind: 'flag', group: 'Output', description: 'encode: only how many tokens there are' },
+  json: {
+    ...OUTPUT_OPTIONS.json,
+    description: 'One JSON document: {"tokens":[…]}, with "pieces":[…] beside it, {"count":…}, or {"text":"…"}',
+  },
+  quiet: OUTPUT_OPTIONS.quiet,
+  verbose: OUTPUT_OPTIONS.verbose,
 } as const satisfies OptionTable;

@@ -6,7 +6,7 @@ import type { Environment } from '../environment.ts';
 import { type OptionValues, quote } from '../options.ts';
 import { readPrompt } from '../prompt.ts';
 import type { OutputForm } from '../render/error.ts';
-import { visible, write } from '../render/terminal.ts';
+import { visible, visibleLine, write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
 import type { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 
@@ -19,7 +19,7 @@ export async function tokenize(
   positionals: readonly string[],
   values: Values,
   form: OutputForm,
-  { stdin, stdout }: Environment,
+  { stdin, stdout, stderr }: Environment,
 ): Promise<void> {
   const [action, source, ...words] = positionals;
   if (action !== 'encode' && action !== 'decode') {
@@ -27,6 +27,9 @@ export async function tokenize(
     throw new AprError('USAGE', `${found}, expected ${USAGE}`, { found: action ?? null });
   }
   if (source === undefined) throw new AprError('USAGE', `SOURCE is missing, expected ${USAGE}`);
+  if (values.count && values.pieces) {
+    throw new AprError('USAGE', '--count and --pieces exclude each other; give one of them', { option: '--pieces' });
+  }
   const path = resolveSource(source);
   if (action === 'encode') {
     if (words.length > 0) {
@@ -34,19 +37,57 @@ export async function tokenize(
       throw new AprError('USAGE', message, { found: words[0]! });
     }
     const text = await readPrompt({ positional: undefined, option: values.prompt, file: values.input }, stdin);
-    const ids = encode(await open(path), path, text, values);
-    await write(stdout, form === 'json' ? `${JSON.stringify({ tokens: ids })}\n` : `${ids.join(' ')}\n`);
+    const tokenizer = await open(path);
+    const ids = encode(tokenizer, path, text, values);
+    if (values.count) {
+      await write(stdout, form === 'json' ? `${JSON.stringify({ count: ids.length })}\n` : `${ids.length}\n`);
+      return;
+    }
+    if (values.pieces) await write(stdout, withPieces(tokenizer, ids, form));
+    else await write(stdout, form === 'json' ? `${JSON.stringify({ tokens: ids })}\n` : `${ids.join(' ')}\n`);
+    if (stderr.isTTY && !values.quiet) stderr.write(`${ids.length} token${ids.length === 1 ? '' : 's'}\n`);
     return;
   }
-  for (const name of ['prompt', 'input', 'bos'] as const) {
+  for (const name of ['prompt', 'input', 'bos', 'count'] as const) {
     if (values[name] === undefined) continue;
     const message = `--${name} is for encode; decode takes the ids behind SOURCE`;
     throw new AprError('USAGE', message, { option: `--${name}` });
   }
   const ids = readIds(words);
-  const text = (await open(path)).decode(ids, { special: values.special === true });
+  const tokenizer = await open(path);
+  const text = tokenizer.decode(ids, { special: values.special === true });
+  if (values.pieces) {
+    await write(stdout, withPieces(tokenizer, ids, form));
+    return;
+  }
   if (form === 'json') await write(stdout, `${JSON.stringify({ text })}\n`);
   else await write(stdout, `${stdout.isTTY ? visible(text) : text}\n`);
+}
+
+// `ignoreBOM` keeps a byte-order mark, which can be a token.
+const decoder = new TextDecoder('utf-8', { ignoreBOM: true, fatal: true });
+
+/** Text of a token, or its bytes where they are no text by themselves. */
+function pieceOf(tokenizer: Tokenizer, id: number): string | readonly number[] {
+  const bytes = tokenizer.tokenBytes(id, { special: true });
+  try {
+    return decoder.decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return [...bytes];
+    throw error;
+  }
+}
+
+/** Ids and pieces as a document, or a line for each. */
+function withPieces(tokenizer: Tokenizer, ids: readonly number[], form: OutputForm): string {
+  const pieces = ids.map((id) => pieceOf(tokenizer, id));
+  if (form === 'json') return `${JSON.stringify({ tokens: ids, pieces })}\n`;
+  const width = ids.reduce((widest, id) => Math.max(widest, String(id).length), 0);
+  const shown = (piece: string | readonly number[]): string =>
+    typeof piece === 'string'
+      ? visibleLine(JSON.stringify(piece))
+      : `<${piece.map((byte) => byte.toString(16).padStart(2, '0')).join(' ')}>`;
+  return ids.map((id, at) => `${String(id).padStart(width)}  ${shown(pieces[at]!)}\n`).join('');
 }
 
 async function open(path: string): Promise<Tokenizer> {

@@ -190,12 +190,25 @@ export function createTokenizer(metadata: Metadata): Tokenizer {
   return new Tokenizer(metadata);
 }
 
+/** What else llama.cpp has, by `tokenizer.ggml.model`. */
+const OTHER_KINDS: Readonly<Record<string, string>> = {
+  bert: 'WordPiece',
+  t5: 'Unigram',
+  rwkv: "RWKV's own",
+  plamo2: "PLaMo-2's own",
+  no_vocab: 'no vocabulary at all',
+  none: 'no vocabulary at all',
+};
+
 function readModelName(metadata: Metadata): 'gpt2' | 'llama' {
   const key = 'tokenizer.ggml.model';
   const name = metadata.string(key);
   if (name === 'gpt2' || name === 'llama') return name;
-  const found = name === undefined ? 'missing' : `"${name}", which is not implemented`;
-  throw new AprError('UNSUPPORTED', `${metadata.sourceName}: ${key} is ${found}; expected gpt2 or llama`, { key });
+  const kind = name === undefined || !Object.hasOwn(OTHER_KINDS, name) ? undefined : OTHER_KINDS[name];
+  const which = kind === undefined ? 'which is not known' : `${kind}, which no architecture here uses`;
+  const found = name === undefined ? 'missing' : `"${name.slice(0, 80)}", ${which}`;
+  const message = `${metadata.sourceName}: ${key} is ${found}; expected gpt2 (byte-level BPE) or llama (SentencePiece)`;
+  throw new AprError('UNSUPPORTED', message, { key, found: name ?? null });
 }
 
 /**

@@ -47,6 +47,27 @@ test('control tokens have no text unless asked for', async () => {
   assert.is(await output('decode', 'demo', '1022,480', '--special'), '<|im_start|>Hello\n');
 });
 
+test('pieces and counts', async () => {
+  assert.is(await output('encode', 'demo', '-p', 'Hello 日', '--count'), '5\n');
+  assert.is(await output('encode', 'demo', '-p', '', '--count', '--quiet'), '0\n');
+  assert.equal(JSON.parse(await output('encode', 'demo', '-p', 'Hello', '--count', '--json')), { count: 1 });
+  const { tokens, pieces } = JSON.parse(await output('encode', 'demo', '-p', 'Hello 日\n', '--pieces', '--json'));
+  assert.is(tokens.length, pieces.length);
+  assert.is(pieces[0], 'Hello');
+  const bytes = pieces.flatMap((piece: string | number[]) =>
+    typeof piece === 'string' ? [...Buffer.from(piece)] : piece,
+  );
+  assert.is(Buffer.from(bytes).toString('utf8'), 'Hello 日\n');
+  const lines = (await output('encode', 'demo', '-p', '<|im_start|>Hello 日', '--pieces', '--special')).split('\n');
+  assert.is(lines[0], '1022  "<|im_start|>"');
+  assert.is(lines[1], ' 480  "Hello"');
+  assert.ok(
+    lines.some((line) => /^ *\d+ {2}<e6( [0-9a-f]{2})*>$/.test(line)),
+    lines.join('\n'),
+  );
+  assert.is(await output('decode', 'demo', '480', '--pieces'), '480  "Hello"\n');
+});
+
 test('words that are wrong', async () => {
   const cases: [string[], RegExp][] = [
     [[], /expected apr tokenize encode SOURCE/],
@@ -59,6 +80,8 @@ test('words that are wrong', async () => {
     [['decode', 'demo', '1.5'], /found "1.5"/],
     [['decode', 'demo', '1024'], /token 1024 is not in the vocabulary of 1024 tokens/],
     [['decode', 'demo', '1', '--bos'], /--bos is for encode/],
+    [['decode', 'demo', '1', '--count'], /--count is for encode/],
+    [['encode', 'demo', '-p', 'a', '--count', '--pieces'], /--count and --pieces exclude each other/],
   ];
   for (const [words, message] of cases) {
     const { status, stdout, stderr } = await apr(['tokenize', ...words]);

@@ -304,7 +304,13 @@ test('broken metadata', () => {
   const entries = { ...bpeEntries(['a b'], { '<c>': 3 }) };
   const cases: [string, Record<string, unknown>, string, RegExp][] = [
     ['no model', { model: undefined }, 'UNSUPPORTED', /tokenizer\.ggml\.model is missing/],
-    ['another model', { model: 'bert' }, 'UNSUPPORTED', /tokenizer\.ggml\.model is "bert"/],
+    ['another model', { model: 'bert' }, 'UNSUPPORTED', /model is "bert", WordPiece, which no architecture here uses/],
+    [
+      'an unknown model',
+      { model: 'toString' },
+      'UNSUPPORTED',
+      /model is "toString", which is not known; expected gpt2/,
+    ],
     ['unknown pre', { pre: 'tekkno' }, 'UNSUPPORTED', /tokenizer\.ggml\.pre is "tekkno".*qwen2/],
     ['a name of Object', { pre: 'constructor' }, 'UNSUPPORTED', /"constructor"/],
     ['no tokens', { tokens: undefined }, 'BAD_FORMAT', /tokenizer\.ggml\.tokens is missing/],
