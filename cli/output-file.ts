@@ -25,7 +25,12 @@ export async function openOutputFile(path: string): Promise<OutputFile> {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.part`);
   let handle: FileHandle;
   try {
-    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) {
+    const there = statSync(path, { throwIfNoEntry: false });
+    if (there !== undefined && !there.isFile() && !there.isDirectory()) {
+      // Renaming would put a plain file in the place of a device or pipe.
+      throw new AprError('USAGE', `${path}: is a device or pipe, expected the name of a file`, { path });
+    }
+    if (there?.isDirectory()) {
       throw new AprError('USAGE', `${path}: is a folder, expected the name of a file`, { path });
     }
     handle = await open(temporary, 'wx');

@@ -211,4 +211,5 @@ export type { RouterSummary } from './trace/routing.ts';
 export type { Statistics } from './trace/statistics.ts';
 export type { DecodeStep } from './trace/steps.ts';
 export type { Summary as TraceSummary } from './trace/summary.ts';
+export type { Timeline } from './trace/timeline.ts';
 export type { Verdict } from './trace/verdict.ts';

@@ -10,6 +10,7 @@ import { DIFF_OPTIONS } from './diff-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
 import { HEX_OPTIONS } from './hex-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
+import { PROFILE_OPTIONS } from './profile-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TENSORS_OPTIONS } from './tensors-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
@@ -183,6 +184,17 @@ export const COMMANDS: readonly Command[] = [
       ['Raw activations for numpy', 'apr trace model.gguf --save-tensors out --stages attn_norm,output -p Hello'],
     ],
     load: async () => (await import('./trace.ts')).trace,
+  }),
+  define({
+    name: 'profile',
+    summary: 'Where the time goes: operations, tensor types, threads',
+    usage: 'profile SOURCE [PROMPT] [options]',
+    options: PROFILE_OPTIONS,
+    examples: [
+      ['Time and bandwidth of every operation', 'apr profile model.gguf'],
+      ['A flame graph, and a page to look at', 'apr profile model.gguf --flamegraph stacks.txt --html profile.html'],
+    ],
+    load: async () => (await import('./profile.ts')).profile,
   }),
   define({
     name: 'bench',

@@ -22,7 +22,7 @@ function phaseLines(phase: PhaseSummary): string[] {
   const rate = tokens === 0 ? '' : `${tokens} ${tokens === 1 ? 'token' : 'tokens'}, ${tok_per_sec.toFixed(1)} tok/s`;
   return [
     row(phase.phase, total_us, total_us, rate),
-    ...parts.map(({ name, us }) => row(`  ${name}`, us, total_us)),
+    ...parts.map(({ name, us }) => row(`  ${partLabel(name)}`, us, total_us)),
     ...(total_us === 0 ? [] : [row('  other', other_us, total_us)]),
   ];
 }
@@ -30,6 +30,18 @@ function phaseLines(phase: PhaseSummary): string[] {
 function row(name: string, us: number, whole: number, remark = ''): string {
   const share = whole > 0 ? `${((100 * us) / whole).toFixed(1)} %` : '';
   return `${name.padEnd(18)}${milliseconds(us).padStart(14)}${share.padStart(9)}  ${remark}`.trimEnd();
+}
+
+const LABELS: Readonly<Record<string, string>> = {
+  record: 'list commands',
+  hand_over: 'wake threads',
+  hand_back: 'wake host',
+  observer: 'this trace',
+};
+
+/** What the host does around a pass, in words; everything else has the field's name. */
+export function partLabel(name: string): string {
+  return LABELS[name] ?? name;
 }
 
 /** Time of each block, over all passes. */
@@ -83,7 +95,7 @@ export function profileTable(profile: Profile, bandwidth: ReadBandwidth | undefi
 
 function operationLine(operation: PhaseProfile['operations'][number], limit: number | undefined): string {
   const { calls, total_us, mean_us, share, gb_per_sec } = operation;
-  const name = `  ${operation.operation}${operation.type === null ? '' : ` ${operation.type}`}`;
+  const name = `  ${partLabel(operation.operation)}${operation.type === null ? '' : ` ${operation.type}`}`;
   const rate = gb_per_sec === null ? '' : gb_per_sec.toFixed(2);
   const read = gb_per_sec === null || limit === undefined ? '' : percent(gb_per_sec / limit);
   return (

@@ -9,6 +9,7 @@ import { type Profile, profileOf } from './profile.ts';
 import { type PassSample, samplePass } from './sample.ts';
 import { type Statistics, statisticsOf } from './statistics.ts';
 import { type Summary, summaryOf } from './summary.ts';
+import { type Timeline, timelineOf } from './timeline.ts';
 
 export const TRACE_LEVELS = ['basic', 'layer', 'payload', 'chrome'] as const;
 export type TraceLevel = (typeof TRACE_LEVELS)[number];
@@ -115,6 +116,8 @@ export class TraceRecorder implements PassObserver {
   #routing = new Map<number, Float32Array>();
   #statistics = new Map<string, Statistics>();
   #top: TracedPass['top'];
+  /** The last timed pass of each phase, for {@link timelines}. */
+  readonly #last = new Map<'prefill' | 'decode', PassTiming>();
   #failure: Recording['failure'];
   #recording: Recording | undefined;
 
@@ -156,6 +159,7 @@ export class TraceRecorder implements PassObserver {
 
   onPass(timing: PassTiming): void {
     if (this.#phase !== 'decode') this.#phase = 'prefill';
+    this.#last.set(this.#phase, timing);
     const sample = samplePass(timing, this.#phase, this.level === 'chrome');
     this.#position = sample.position + sample.record.rows;
     const { start } = timing;
@@ -211,6 +215,11 @@ export class TraceRecorder implements PassObserver {
 
   summary(recording: Recording): Summary {
     return summaryOf(recording);
+  }
+
+  /** What every thread did in the last pass of each phase. */
+  timelines(): Timeline[] {
+    return [...this.#last].map(([phase, timing]) => timelineOf(timing, phase));
   }
 
   profile(recording: Recording): Profile {
