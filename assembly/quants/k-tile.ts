@@ -2,6 +2,7 @@
 
 import { f32x4_load_f16 } from '../simd/half';
 import { TILE_D, TILE_DMIN, TILE_HALF, TILE_PAIRS, TILE_SCALES } from '../simd/tile';
+import { both_lanes } from './k-scales';
 
 /** Minima as i16 pairs, d and dmin of 16 rows as f32. */
 export function unpack_minima(tile: usize, minima: usize, d: usize, dmin: usize): void {
@@ -56,7 +57,7 @@ export const WIDE_OCTET: usize = 256;
 /** Bytes of a tile that an octet of columns takes. */
 export const TILE_OCTET: usize = ASC_FEATURE_RELAXED_SIMD ? 128 : 256;
 
-/** i32 scales of sub-block j of row vector v, which only the relaxed build's tiles need. */
+/** Scales (i32) of sub-block j of row vector v, which only the relaxed build's tiles need. */
 export function store_scales(tile: usize, j: i32, v: usize, scales: v128): void {
-  if (ASC_FEATURE_RELAXED_SIMD) v128.store(tile + (j << 6) + (v << 4), scales, TILE_SCALES);
+  if (ASC_FEATURE_RELAXED_SIMD) v128.store(tile + (j << 6) + (v << 4), both_lanes(scales), TILE_SCALES);
 }

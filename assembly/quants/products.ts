@@ -3,7 +3,7 @@
 import { SEGMENT } from '../simd/activations';
 import { tile_f32 } from '../simd/tile-f32';
 import { BLOCK_MINIMUM, MINIMA_16, MINIMA_32, NO_MINIMA, tile_i16 } from '../simd/tile-i16';
-import { tile_u7_blocks, tile_u7_super, WITH_MINIMUM } from '../simd/tile-u7';
+import { terms, tile_u7_blocks, tile_u7_super, WITH_MINIMUM } from '../simd/tile-u7';
 import * as floats from './floats';
 import {
   BF16,
@@ -174,19 +174,19 @@ export function tile_segment(
       break;
     case Q4_0:
       q4_0.unpack(scratch, group + <usize>(segment << 3) * q4_0.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, 0);
+      tile_blocks(scratch, count, at, blocks, 0, 15);
       break;
     case Q4_1:
       q4_1.unpack(scratch, group + <usize>(segment << 3) * q4_1.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM);
+      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM, 15);
       break;
     case Q5_0:
       q5_0.unpack(scratch, group + <usize>(segment << 3) * q5_0.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, 1);
+      tile_blocks(scratch, count, at, blocks, 1, 31);
       break;
     case Q5_1:
       q5_1.unpack(scratch, group + <usize>(segment << 3) * q5_1.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM);
+      tile_blocks(scratch, count, at, blocks, WITH_MINIMUM, 31);
       break;
     case Q8_0:
       q8_0.unpack(scratch, group + <usize>(segment << 3) * q8_0.BLOCK, blocks);
@@ -194,39 +194,39 @@ export function tile_segment(
       break;
     case Q2_K:
       q2_k.unpack(scratch, group + <usize>segment * q2_k.BLOCK);
-      tile_super(scratch, count, at, 16, WITH_MINIMUM);
+      tile_super(scratch, count, at, 16, WITH_MINIMUM, 3);
       break;
     case Q3_K:
       q3_k.unpack(scratch, group + <usize>segment * q3_k.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 67);
       break;
     case Q4_K:
       q4_k.unpack(scratch, group + <usize>segment * q4_k.BLOCK);
-      tile_super(scratch, count, at, 32, WITH_MINIMUM);
+      tile_super(scratch, count, at, 32, WITH_MINIMUM, 15);
       break;
     case Q5_K:
       q5_k.unpack(scratch, group + <usize>segment * q5_k.BLOCK);
-      tile_super(scratch, count, at, 32, WITH_MINIMUM);
+      tile_super(scratch, count, at, 32, WITH_MINIMUM, 31);
       break;
     case Q6_K:
       q6_k.unpack(scratch, group + <usize>segment * q6_k.BLOCK);
-      tile_super(scratch, count, at, 16, 5);
+      tile_super(scratch, count, at, 16, 5, 63);
       break;
     case IQ2_XXS:
       iq2_xxs.unpack(scratch, group + <usize>segment * iq2_xxs.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 127);
       break;
     case IQ2_XS:
       iq2_xs.unpack(scratch, group + <usize>segment * iq2_xs.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 127);
       break;
     case IQ3_XXS:
       iq3_xxs.unpack(scratch, group + <usize>segment * iq3_xxs.BLOCK);
-      tile_super(scratch, count, at, 32, 6);
+      tile_super(scratch, count, at, 32, 6, 127);
       break;
     case IQ1_S:
       iq1_s.unpack(scratch, group + <usize>segment * iq1_s.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 127);
       break;
     case IQ4_NL:
       iq4_nl.unpack(scratch, group + <usize>(segment << 3) * iq4_nl.BLOCK, blocks);
@@ -234,11 +234,11 @@ export function tile_segment(
       break;
     case IQ3_S:
       iq3_s.unpack(scratch, group + <usize>segment * iq3_s.BLOCK);
-      tile_super(scratch, count, at, 32, 6);
+      tile_super(scratch, count, at, 32, 6, 127);
       break;
     case IQ2_S:
       iq2_s.unpack(scratch, group + <usize>segment * iq2_s.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 127);
       break;
     case IQ4_XS:
       iq4_xs.unpack(scratch, group + <usize>segment * iq4_xs.BLOCK);
@@ -246,42 +246,43 @@ export function tile_segment(
       break;
     case IQ1_M:
       iq1_m.unpack(scratch, group + <usize>segment * iq1_m.BLOCK);
-      tile_super(scratch, count, at, 16, 6);
+      tile_super(scratch, count, at, 16, 6, 127);
       break;
     case TQ1_0:
       tq1_0.unpack(scratch, group + <usize>segment * tq1_0.BLOCK);
-      tile_super(scratch, count, at, 16, 0);
+      tile_super(scratch, count, at, 16, 0, 2);
       break;
     case TQ2_0:
       tq2_0.unpack(scratch, group + <usize>segment * tq2_0.BLOCK);
-      tile_super(scratch, count, at, 16, 0);
+      tile_super(scratch, count, at, 16, 0, 2);
       break;
     case MXFP4:
       mxfp4.unpack(scratch, group + <usize>(segment << 3) * mxfp4.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, mxfp4.SHIFT);
+      tile_blocks(scratch, count, at, blocks, mxfp4.SHIFT, 28);
       break;
     case Q1_0:
       q1_0.unpack(scratch, group + <usize>(segment << 1) * q1_0.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, 0);
+      tile_blocks(scratch, count, at, blocks, 0, 15);
       break;
     case Q2_0:
       q2_0.unpack(scratch, group + <usize>(segment << 2) * q2_0.BLOCK, blocks);
-      tile_blocks(scratch, count, at, blocks, 0);
+      tile_blocks(scratch, count, at, blocks, 0, 15);
       break;
     default:
       unreachable();
   }
 }
 
-/** Blocks of 32 columns: with minima (WITH_MINIMUM), or in the relaxed build with an offset of 8 · 2^shift. */
-function tile_blocks(scratch: usize, count: i32, segment: usize, blocks: i32, shift: i32): void {
-  if (ASC_FEATURE_RELAXED_SIMD) tile_u7_blocks(scratch, count, segment, blocks, shift);
+/** Blocks of 32 columns of weights up to `maximum`: with minima (WITH_MINIMUM), or in the relaxed build with an offset of 8 · 2^shift. */
+function tile_blocks(scratch: usize, count: i32, segment: usize, blocks: i32, shift: i32, maximum: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) tile_u7_blocks(scratch, count, segment, blocks, shift, terms(maximum));
   else tile_i16(scratch, count, segment, blocks, 16, shift == WITH_MINIMUM ? BLOCK_MINIMUM : NO_MINIMA);
 }
 
-/** Superblocks with sub-blocks of `columns` columns: with minima, or in the relaxed build with an offset of 2^shift. */
-function tile_super(scratch: usize, count: i32, segment: usize, columns: i32, shift: i32): void {
-  if (ASC_FEATURE_RELAXED_SIMD) tile_u7_super(scratch, count, segment, columns, shift);
-  else if (shift != WITH_MINIMUM) tile_i16(scratch, count, segment, 1, 128, NO_MINIMA);
+/** Superblocks with sub-blocks of `columns` columns of weights up to `maximum`: with minima, or in the relaxed build with an offset of 2^shift. */
+function tile_super(scratch: usize, count: i32, segment: usize, columns: i32, shift: i32, maximum: i32): void {
+  if (ASC_FEATURE_RELAXED_SIMD) {
+    tile_u7_super(scratch, count, segment, columns, shift, min(terms(maximum), columns >> 2));
+  } else if (shift != WITH_MINIMUM) tile_i16(scratch, count, segment, 1, 128, NO_MINIMA);
   else tile_i16(scratch, count, segment, 1, 128, columns == 32 ? MINIMA_32 : MINIMA_16);
 }

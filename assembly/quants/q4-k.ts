@@ -32,7 +32,7 @@ import {
   unpack_octet,
 } from '../simd/octets';
 import { dot_stairs, TOP_NIBBLES } from '../simd/stairs';
-import { store_results, TILE_HALF, TILE_SCALES } from '../simd/tile';
+import { store_results, TILE_HALF } from '../simd/tile';
 import {
   both_lanes,
   dot_scales,
@@ -43,7 +43,7 @@ import {
   row_scales,
   scale_place,
 } from './k-scales';
-import { unpack_minima } from './k-tile';
+import { store_scales, unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 144;
 export const BLOCK: usize = 2368;
@@ -211,7 +211,7 @@ export function unpack(tile: usize, block: usize): void {
       const scales = row_scales(block + SCALES, j, v);
       const w = block + OCTETS + (j << 8) + (v << 4);
       if (ASC_FEATURE_RELAXED_SIMD) {
-        v128.store(tile + (j << 6) + (v << 4), scales, TILE_SCALES);
+        store_scales(tile, j, v, scales);
         for (let octet: usize = 0; octet < 4; octet++) {
           const packed = v128.load(w + (octet << 6));
           const at = tile + (j << 9) + (octet << 7) + (v << 4);

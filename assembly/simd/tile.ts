@@ -7,7 +7,7 @@
  *   TILE_D        f32 [8 blocks][16 rows]   scales; one block for K-quants
  *   TILE_DMIN     f32 [16 rows]
  *   TILE_PAIRS    i16 [8 pairs][16 rows][2] minima (or scales) in pairs of sub-blocks
- *   TILE_SCALES   i32 [16 sub-blocks][16 rows], where they are not folded into the weights
+ *   TILE_SCALES   i16 [16 sub-blocks][16 rows][2], each twice, where they are not folded into the weights
  *   TILE_M        f32 [8 blocks][16 rows]   minima of blocks of 32, in the same place
  *   TILE_TOKENS   u32 [TOKENS]              address of each token's activations
  *   TILE_RESULTS  f32 [TOKENS][16 rows]
