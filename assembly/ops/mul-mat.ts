@@ -4,7 +4,7 @@ import { GROUP_ROWS } from '../quants/ids';
 import { dequantize } from '../quants/load';
 import { decode_group, tile_segment } from '../quants/products';
 import { activation_format, group_bytes, takes_stairs } from '../quants/types';
-import { row_stride, SEGMENT, STAIRS, segment_stride, stairs_offset } from '../simd/activations';
+import { row_stride, SEGMENT, segment_stride, stair_bytes, stairs_offset } from '../simd/activations';
 import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
 
@@ -54,9 +54,9 @@ export function mul_group(
     }
   }
   const stairs = takes_stairs(type);
-  const single = stairs ? x + stairs_offset(width, xRows) : x;
-  const singleBytes = stairs ? STAIRS : rowBytes;
-  const singleStep = stairs ? STAIRS * <usize>xRows : step;
+  const single = stairs ? x + stairs_offset(format, width, xRows) : x;
+  const singleBytes = stairs ? stair_bytes(format) : rowBytes;
+  const singleStep = stairs ? stair_bytes(format) * <usize>xRows : step;
   for (let i = tiled; i < count; i++) {
     const pair = list + ((<usize>i) << 3);
     decode_group(type, scratch, group, single + <usize>load<u32>(pair) * singleBytes, singleStep, width);

@@ -17,12 +17,12 @@ import {
   RECORD_WIDE,
   row_stride,
   SEGMENT,
-  STAIRS,
   segment_stride,
+  stair_bytes,
   stairs_offset,
 } from '../simd/activations';
 import { round_bf16, round_f16 } from '../simd/half';
-import { store_stairs } from '../simd/stairs';
+import { store_stairs_q8_0, store_stairs_q8_k } from '../simd/stairs';
 
 /** Item: a segment of 256 columns (fewer at a row's end), row by row; rows · ceil(width / 256) of them. */
 export function quantize(
@@ -38,12 +38,14 @@ export function quantize(
   const segments = (width + SEGMENT - 1) / SEGMENT;
   const rowBytes = row_stride(format, width);
   const segmentBytes = segment_stride(format, rows);
+  const firstStairs = dst + stairs_offset(format, width, rows);
   for (let item = start; item < end; item++) {
     const row = item / segments;
     const segment = item - row * segments;
     const columns = min(SEGMENT, width - segment * SEGMENT);
     const source = x + ((<usize>row * <usize>width + <usize>(segment * SEGMENT)) << 2);
     const target = dst + <usize>row * rowBytes + <usize>segment * segmentBytes;
+    const stairs = firstStairs + <usize>(segment * rows + row) * stair_bytes(format);
     switch (format) {
       case FORMAT_F32:
         memory.copy(target, source, (<usize>columns) << 2);
@@ -54,12 +56,11 @@ export function quantize(
         break;
       case FORMAT_Q8_0:
         for (let block = 0; block < columns >> 5; block++) quantize_q8_0(target, source + (block << 7), block);
+        store_stairs_q8_0(stairs, target, columns >> 5);
         break;
       case FORMAT_Q8_K:
         quantize_q8_k(target, source, !ASC_FEATURE_RELAXED_SIMD);
-        if (!ASC_FEATURE_RELAXED_SIMD) {
-          store_stairs(dst + stairs_offset(width, rows) + <usize>(segment * rows + row) * STAIRS, target);
-        }
+        if (!ASC_FEATURE_RELAXED_SIMD) store_stairs_q8_k(stairs, target);
         break;
       case FORMAT_Q8_K_WIDE:
         quantize_q8_k(target, source, true);

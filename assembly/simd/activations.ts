@@ -20,14 +20,18 @@
  *
  * Scales are f32: one of a Q8_K record, eight of a Q8_0 record (values of binary16, as ggml keeps them).
  *
- * Behind the records of Q8_K in the plain build lie as many *stair* records, for the products of one token with packed
- * weights (simd/stairs.ts says what they hold). Stair record (segment, row) is at
- * stairs_offset + (segment · rows + row) · STAIRS bytes:
+ * Behind the records of Q8_0, and of Q8_K in the plain build, lie as many *stair* records, for the products of one token
+ * with packed weights (simd/stairs.ts says what they hold). Stair record (segment, row) is at
+ * stairs_offset + (segment · rows + row) · stair_bytes:
  *
- *     0  scale f32 | 16  sums of 32 i16[8]
- *    32  offsets for nibbles i32[8] | 64  factors for nibbles i16[256]
- *   576  offsets for six bits i32[16] | 640  factors for six bits i16[16][20]
- *  1280  end
+ *   Q8_K                                       Q8_0
+ *      0  scale f32                               0  scales f32[8]
+ *     16  sums of 32 i16[8]
+ *     32  offsets for nibbles i32[8]             32  offsets for nibbles less 8 i32[8]    STAIRS_NIBBLE_OFFSETS
+ *     64  factors for nibbles i16[256]           64  factors for nibbles i16[256]         STAIRS_NIBBLES
+ *    576  offsets for six bits i32[16]          576  offsets for bytes i32[8]             STAIRS_BYTE_OFFSETS
+ *    640  factors for six bits i16[16][20]      640  factors for bytes i16[256]           STAIRS_BYTES
+ *   1280  end                                  1152  end
  */
 
 export const FORMAT_F32: i32 = 0;
@@ -59,11 +63,18 @@ export const STAIRS_NIBBLE_OFFSETS: usize = 32;
 export const STAIRS_NIBBLES: usize = 64;
 export const STAIRS_SIX_OFFSETS: usize = 576;
 export const STAIRS_SIXES: usize = 640;
-export const STAIRS: usize = 1280;
+export const STAIRS_BYTE_OFFSETS: usize = 576;
+export const STAIRS_BYTES: usize = 640;
+
+/** Bytes of a stair record; 0 where a format has none. */
+export function stair_bytes(format: i32): usize {
+  if (format == FORMAT_Q8_0) return 1152;
+  return format == FORMAT_Q8_K && !ASC_FEATURE_RELAXED_SIMD ? 1280 : 0;
+}
 
 /** Bytes from the activations to the first stair record. */
-export function stairs_offset(width: i32, rows: i32): usize {
-  return RECORD_Q8_K * <usize>((width + SEGMENT - 1) / SEGMENT) * rows;
+export function stairs_offset(format: i32, width: i32, rows: i32): usize {
+  return row_stride(format, width) * <usize>((width + SEGMENT - 1) / SEGMENT) * rows;
 }
 
 /** Bytes from a row to the next one. */
@@ -83,10 +94,6 @@ export function segment_stride(format: i32, rows: i32): usize {
 /** Bytes that `rows` rows of `width` columns take in a format. */
 export function activation_bytes(format: i32, width: i32, rows: i32): u32 {
   const segments = <u32>((width + SEGMENT - 1) / SEGMENT);
-  if (format == FORMAT_Q8_K) {
-    const stairs = ASC_FEATURE_RELAXED_SIMD ? <u32>0 : <u32>STAIRS;
-    return (<u32>RECORD_Q8_K + stairs) * segments * rows;
-  }
-  if (format == FORMAT_Q8_0 || format == FORMAT_Q8_K_WIDE) return <u32>RECORD_Q8_0 * segments * rows;
+  if (format >= FORMAT_Q8_0) return <u32>(row_stride(format, width) + stair_bytes(format)) * segments * rows;
   return <u32>width * <u32>rows * 4;
 }
