@@ -41,6 +41,12 @@ export interface EngineOptions {
    * that is absent, a wrong shape, a type that nothing reads) is refused all the same. Default false.
    */
   skipContract?: boolean;
+  /**
+   * Hold the kernels against the reference while loading, by some rows of each tensor type in use. Kernels that fail are
+   * refused where they or their backend were asked for by name, and replaced by others, with a warning, otherwise.
+   * Default true.
+   */
+  selfCheck?: boolean;
   /** Told at once of everything that `info.warnings` lists. */
   onWarning?: (warning: EngineWarning) => void;
   /** What results call the model. Default: the source as it was given. */

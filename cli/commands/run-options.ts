@@ -175,6 +175,11 @@ export const RUN_OPTIONS = {
   },
   gpu: { kind: 'flag', group: 'Machine', description: 'Only a GPU backend will do' },
   'no-gpu': { kind: 'flag', group: 'Machine', description: 'The same as --backend cpu' },
+  'no-selfcheck': {
+    kind: 'flag',
+    group: 'Machine',
+    description: 'Do not hold the kernels against the reference while loading',
+  },
   'skip-contract': {
     kind: 'flag',
     group: 'Machine',

@@ -138,6 +138,7 @@ function engineOptions(values: RunValues): EngineOptions {
   const options: EngineOptions = { backend: values['no-gpu'] && backend === 'auto' ? 'cpu' : backend };
   if (values.threads !== undefined) options.threads = values.threads;
   if (values['context-length'] !== undefined) options.contextLength = values['context-length'];
+  if (values['no-selfcheck']) options.selfCheck = false;
   if (values['skip-contract']) options.skipContract = true;
   return options;
 }

@@ -15,6 +15,7 @@ import { spanned, spannedAsync } from '../graph/observer.ts';
 import { Ops } from '../graph/ops.ts';
 import type { OpenOptions, Platform } from '../platform/platform.ts';
 import { createTokenizer } from '../tokenizer/index.ts';
+import { chooseKernels, type KernelSet } from './kernel-choice.ts';
 import { LocalEngine } from './local-engine.ts';
 import { type PreparedModel, prepareModel } from './model.ts';
 import { MAX_THREADS, validateEngineOptions } from './validate-request.ts';
@@ -54,7 +55,7 @@ export async function createLocalEngine(
     const { contextLength } = prepared.model;
     const record = recorder(prepared);
     throwIfAborted(source, options);
-    const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options });
+    const backend = await startBackend(platform, plan, { file, prepared, contextLength, record, options, warn });
     try {
       const context = { backend, tokenizer, contextLength, record };
       const end = performance.now();
@@ -98,7 +99,8 @@ function openOptions({ shared, name }: BackendPlan, { signal, onProgress }: Engi
 
 interface BackendPlan {
   readonly name: 'cpu' | 'reference';
-  readonly kernel: 'simd' | 'relaxed';
+  /** The fastest first; one where it was asked for. */
+  readonly kernels: readonly KernelSet[];
   readonly threads: number;
   readonly shared: boolean;
 }
@@ -128,7 +130,7 @@ function planBackend(platform: Platform, options: EngineOptions): BackendPlan {
   }
   return {
     name: requested === 'reference' ? 'reference' : 'cpu',
-    kernel: options.kernel ?? (relaxed ? 'relaxed' : 'simd'),
+    kernels: options.kernel !== undefined ? [options.kernel] : relaxed ? ['relaxed', 'simd'] : ['simd'],
     threads: shared ? (threads ?? Math.min(MAX_THREADS, platform.defaultThreads())) : 1,
     shared,
   };
@@ -160,10 +162,11 @@ interface BackendInput {
   readonly contextLength: number;
   readonly record: (rows: number, outputs: number) => PassRecord;
   readonly options: EngineOptions;
+  readonly warn: (warning: EngineWarning) => void;
 }
 
 async function startBackend(platform: Platform, plan: BackendPlan, input: BackendInput): Promise<Backend> {
-  const { file, prepared, contextLength, record, options } = input;
+  const { file, prepared, contextLength, record, options, warn } = input;
   const { hyperparameters, ropes } = prepared.model;
   const totalBytes = prepared.weights.reduce((sum, { name }) => sum + file.tensors.get(name)!.byteLength, 0);
   const onLoaded =
@@ -172,7 +175,10 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
       : { onLoaded: (bytes: number) => options.onProgress?.({ loadedBytes: Math.min(bytes, totalBytes), totalBytes }) };
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const { blockCount } = hyperparameters;
-  if (plan.name === 'reference') {
+  const { kernels, shared } = plan;
+  const question = { kernels, shared, file, weights: prepared.weights, options, warn };
+  const chosen = plan.name === 'reference' ? undefined : await chooseKernels(platform, question);
+  if (chosen === undefined) {
     const tensors = prepared.weights.map(({ name }) => name);
     const keyWidth = hyperparameters.headCountKv * hyperparameters.headDim;
     const valueWidth = hyperparameters.headCountKv * hyperparameters.headDimV;
@@ -182,9 +188,6 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
       createReferenceBackend({ file, tensors, ...sizes, availableMemory, ...onLoaded, ...signal }),
     );
   }
-  const module = await spannedAsync(options.observer, 'kernels', () =>
-    platform.loadKernels(`${plan.kernel}-${plan.shared ? 'shared' : 'plain'}`),
-  );
   const backend = {
     file,
     weights: prepared.weights,
@@ -192,10 +195,9 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     ropes,
     contextLength,
     record,
-    kernel: plan.kernel,
-    module,
+    ...chosen,
     threads: plan.threads,
-    shared: plan.shared,
+    shared,
     createPool: (threads: number) => platform.createPool(threads),
     availableMemory: platform.availableMemory(),
     ...onLoaded,

@@ -17,11 +17,12 @@ function refuse(name: string, found: unknown, expected: string): never {
 /** @throws AprError USAGE naming the option */
 export function validateEngineOptions(source: unknown, options: EngineOptions): void {
   if (!isModelSource(source)) refuse('source', source, 'the path, URL, bytes or Blob of a model file');
-  const { backend, kernel, threads, skipContract } = options;
+  const { backend, kernel, threads } = options;
   if (backend !== undefined && !BACKENDS.includes(backend)) refuse('backend', backend, `one of ${BACKENDS.join(', ')}`);
   if (kernel !== undefined && !KERNELS.includes(kernel)) refuse('kernel', kernel, `one of ${KERNELS.join(', ')}`);
-  if (skipContract !== undefined && typeof skipContract !== 'boolean') {
-    refuse('skipContract', skipContract, 'true or false');
+  for (const name of ['skipContract', 'selfCheck'] as const) {
+    const value = options[name];
+    if (value !== undefined && typeof value !== 'boolean') refuse(name, value, 'true or false');
   }
   if (threads !== undefined && !isWhole(threads, 1, MAX_THREADS)) {
     refuse('threads', threads, `a whole number from 1 to ${MAX_THREADS}`);

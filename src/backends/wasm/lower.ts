@@ -48,7 +48,8 @@ export interface Placement {
 export const FEW_ROWS = 4;
 const SEGMENT = 1024;
 const SWIGLU_SEGMENT = 256;
-const QUANTIZE_SEGMENT = 256;
+/** Values that an item of `quantize` takes. */
+export const QUANTIZE_SEGMENT = 256;
 
 export interface Lowered {
   readonly calls: readonly KernelCall[];
