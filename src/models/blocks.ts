@@ -62,7 +62,7 @@ export function decoder(
   x = ops.rmsNorm('output_norm', x, model.weight('output_norm.weight'), rmsEps);
   const head = model.optional('output.weight') ?? model.weight('token_embd.weight');
   if (logitScale === undefined) return ops.mulMat('logits', head, x); // [outputs, vocabulary]
-  return ops.scale('logits', ops.mulMat('output', head, x), logitScale);
+  return ops.scale('logits', ops.mulMat('logits_unscaled', head, x), logitScale);
 }
 
 /** What stands before and behind attention or FFN. */

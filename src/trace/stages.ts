@@ -21,7 +21,11 @@ export const BLOCK_STAGES: readonly Stage[] = [
   { name: 'qk_norm', label: 'Q/K norm', parts: [['attn_q_norm'], ['attn_k_norm']] },
   { name: 'rope', label: 'RoPE', parts: [['attn_q_rope'], ['attn_k_rope']] },
   { name: 'attention', label: 'attention', parts: [['attn_kqv']] },
-  { name: 'attn_out', label: 'attention output', parts: [['attn_output', 'attn_output_bias', 'attn_post_norm']] },
+  {
+    name: 'attn_out',
+    label: 'attention output',
+    parts: [['attn_output', 'attn_output_bias', 'attn_post_norm', 'attn_scaled']],
+  },
   { name: 'attn_residual', label: 'residual behind attention', parts: [['attn_residual']] },
   { name: 'ffn_norm', label: 'FFN norm', parts: [['ffn_norm']] },
   { name: 'router', label: 'router', parts: [['ffn_gate_inp'], ['ffn_routing']] },
@@ -42,7 +46,7 @@ export const BLOCK_STAGES: readonly Stage[] = [
   {
     name: 'ffn_out',
     label: 'FFN output',
-    parts: [['ffn_moe_out', 'ffn_out', 'ffn_post_norm'], ['ffn_shexp_out']],
+    parts: [['ffn_moe_out', 'ffn_out', 'ffn_post_norm', 'ffn_scaled'], ['ffn_shexp_out']],
   },
   { name: 'output', label: 'output of the block', parts: [['ffn_residual']] },
 ];
@@ -51,7 +55,7 @@ export const BLOCK_STAGES: readonly Stage[] = [
 export const OUTER_STAGES: readonly Stage[] = [
   { name: 'embedding', label: 'embedding', parts: [['embd', 'embd_scaled']] },
   { name: 'final_norm', label: 'final norm', parts: [['output_norm']] },
-  { name: 'logits', label: 'logits', parts: [['logits']] },
+  { name: 'logits', label: 'logits', parts: [['logits_unscaled', 'logits']] },
 ];
 
 export const STAGES: readonly Stage[] = [...OUTER_STAGES, ...BLOCK_STAGES];
