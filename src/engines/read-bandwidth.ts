@@ -4,7 +4,7 @@ import { createInterpreter } from '../backends/wasm/interpreter.ts';
 import { KERNELS } from '../backends/wasm/kernels.ts';
 import { CALL, CALL_WORDS } from '../backends/wasm/program.ts';
 import { WorkerRunner } from '../backends/wasm/runner.ts';
-import { clearTimes, createTimesBuffer, readTimes } from '../backends/wasm/step-clock.ts';
+import { createTimesBuffer, readTimes } from '../backends/wasm/step-clock.ts';
 import { instantiate } from '../backends/wasm/tasks.ts';
 import type { Platform } from '../platform/platform.ts';
 import { CONTROL } from '../scheduling/control.ts';
@@ -64,10 +64,10 @@ export async function readBandwidth(
   let best = Number.POSITIVE_INFINITY;
   try {
     for (let pass = 0; pass < WARM_PASSES + MEASURED_PASSES; pass++) {
-      clearTimes(times, 1);
       counters.fill(0);
+      const start = performance.now();
       await runner.run(undefined, times);
-      const all = readTimes(times, 1);
+      const all = readTimes(times, 1, start);
       const begin = Math.min(...all.map((thread) => thread.begin[0]!));
       const end = Math.max(...all.map((thread) => thread.end[0]!));
       if (pass >= WARM_PASSES) best = Math.min(best, end - begin);

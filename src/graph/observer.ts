@@ -89,7 +89,7 @@ export interface Span {
 }
 
 export interface PassObserver {
-  /** Whether this activation shall be copied out. Absent: none is. */
+  /** Whether this activation shall be copied out; asked once for each shape of pass. Absent: none is. */
   wants?(name: string, layer: number | undefined): boolean;
   /**
    * Set where `wants` says yes to routing (what `topK` computes) at most: it is small, so that passes are as long as

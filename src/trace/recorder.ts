@@ -89,7 +89,16 @@ export interface Recording {
   readonly failure: { readonly at: number; readonly phase: TracePhase; readonly message: string } | undefined;
 }
 
+/** A pass whose times are still as the threads have written them. */
+interface PendingPass extends Omit<TracedPass, 'end' | 'sample'> {
+  end: number;
+  sample: PassSample | undefined;
+  timing: PassTiming | undefined;
+}
+
 const TOP_LOGITS = 5;
+/** Steps, each with two times, that are kept until somebody has the time to look at them: 64 MB. */
+const MOST_PENDING_TIMES = 4e6;
 const LOAD_SPANS: ReadonlySet<Span['name']> = new Set([
   'header',
   'tokenizer',
@@ -108,7 +117,10 @@ export class TraceRecorder implements PassObserver {
   readonly #steps: ReadonlySet<TraceStep> | undefined;
   readonly #verbose: boolean;
   readonly #origin = performance.now();
-  readonly #entries: TraceEntry[] = [];
+  readonly #entries: (PendingPass | TracedSpan)[] = [];
+  /** First entry that may have no sample yet, and times that those without one hold. */
+  #firstPending = 0;
+  #pendingTimes = 0;
   #phase: TracePhase = 'load';
   /** Behind the last row that went through the model. */
   #position = 0;
@@ -160,16 +172,39 @@ export class TraceRecorder implements PassObserver {
   onPass(timing: PassTiming): void {
     if (this.#phase !== 'decode') this.#phase = 'prefill';
     this.#last.set(this.#phase, timing);
-    const sample = samplePass(timing, this.#phase, this.level === 'chrome');
-    this.#position = sample.position + sample.record.rows;
-    const { start } = timing;
-    const pass = { kind: 'pass', start, phase: this.#phase } as const;
-    const observed = { sample, routing: this.#routing, statistics: this.#statistics, top: this.#top };
-    this.#routing = new Map();
-    this.#statistics = new Map();
+    const { record, positions, threads } = timing;
+    this.#position = (positions[0] ?? 0) + record.rows;
+    const entry: PendingPass = {
+      kind: 'pass',
+      start: timing.start,
+      end: timing.end,
+      phase: this.#phase,
+      timing,
+      sample: undefined,
+      routing: this.#routing,
+      statistics: this.#statistics,
+      top: this.#top,
+    };
+    if (this.#routing.size > 0) this.#routing = new Map();
+    if (this.#statistics.size > 0) this.#statistics = new Map();
     this.#top = undefined;
+    this.#entries.push(entry);
+    // Later, when nobody waits for the next token, unless that would hold too much.
+    this.#pendingTimes += threads.length * timing.steps.length;
+    if (this.#pendingTimes > MOST_PENDING_TIMES) this.#samplePending();
     // What the trace itself has cost belongs to the pass too.
-    this.#entries.push({ ...pass, ...observed, end: performance.now() });
+    entry.end = performance.now();
+  }
+
+  /** Puts the times of the passes since the last call on one line each. */
+  #samplePending(): void {
+    for (; this.#firstPending < this.#entries.length; this.#firstPending++) {
+      const entry = this.#entries[this.#firstPending]!;
+      if (entry.kind !== 'pass' || entry.timing === undefined) continue;
+      entry.sample = samplePass(entry.timing, entry.phase, this.level === 'chrome');
+      entry.timing = undefined;
+    }
+    this.#pendingTimes = 0;
   }
 
   /** The run failed here; {@link finish} follows all the same. */
@@ -182,7 +217,9 @@ export class TraceRecorder implements PassObserver {
   finish(run: TraceRun): Recording {
     if (this.#recording !== undefined) return this.#recording;
     const finished = performance.now();
-    const entries = [...this.#entries].sort((a, b) => a.start - b.start || b.end - a.end);
+    this.#samplePending();
+    // Every pass has its sample now.
+    const entries = ([...this.#entries] as TraceEntry[]).sort((a, b) => a.start - b.start || b.end - a.end);
     const samples = entries.flatMap((entry) => (entry.kind === 'pass' ? [entry.sample] : []));
     const counters = countPasses(samples, this.#sampled);
     const { outcome } = run;

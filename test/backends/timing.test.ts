@@ -140,7 +140,7 @@ test('with tracing off the interpreter looks at no clock', async () => {
   } finally {
     performance.now = now;
   }
-  const [thread] = readTimes(times, 2);
+  const [thread] = readTimes(times, 2, 0);
   assert.ok(thread!.woke > 0 && thread!.end[1]! >= thread!.end[0]!);
 });
 

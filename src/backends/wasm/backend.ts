@@ -13,7 +13,7 @@ import type { Layout } from './layout.ts';
 import { type Lowered, lower, type Placement } from './lower.ts';
 import { CALL_WORDS } from './program.ts';
 import { LocalRunner, type Runner, WorkerRunner } from './runner.ts';
-import { clearTimes, createTimesBuffer, readTimes, type TimesBuffer } from './step-clock.ts';
+import { createTimesBuffer, readTimes, type TimesBuffer } from './step-clock.ts';
 import { stepsOf } from './steps.ts';
 import type { Bank, KernelTask, WorkerSetup } from './tasks.ts';
 
@@ -69,6 +69,8 @@ export class WasmBackend implements Backend {
   readonly #programs = new Map<string, Program>();
   readonly #recordNumbers = new WeakMap<PassRecord, number>();
   #records = 0;
+  /** What an observer wants of a record, asked once. */
+  readonly #wanted = new WeakMap<object, WeakMap<PassRecord, string>>();
   #current: Program | undefined;
   #times: TimesBuffer | undefined;
 
@@ -117,7 +119,7 @@ export class WasmBackend implements Backend {
     }
     new Int32Array(first, layout.countersPointer, program.words.length / CALL_WORDS).fill(0);
     writeInputs(parts, inputs);
-    const times = timed ? this.#timesBuffer(live, program) : undefined;
+    const times = timed ? this.#timesBuffer(live) : undefined;
     const handed = timed ? performance.now() : 0;
     await runner.run(signal, times);
     const returned = timed ? performance.now() : 0;
@@ -129,7 +131,7 @@ export class WasmBackend implements Backend {
     }
     if (times !== undefined) {
       program.steps ??= stepsOf(program.lowered, record, parts.placement);
-      const threads = readTimes(times, program.steps.length);
+      const threads = readTimes(times, program.steps.length, start);
       const end = performance.now();
       observer?.onPass?.({ record, positions, steps: program.steps, threads, start, handed, returned, end });
     }
@@ -153,10 +155,9 @@ export class WasmBackend implements Backend {
   }
 
   /** Where the threads write the times of a pass; made when the first pass is timed. */
-  #timesBuffer({ parts }: Live, program: Program): TimesBuffer {
+  #timesBuffer({ parts }: Live): TimesBuffer {
     const most = Math.floor(parts.layout.countersBytes / 4);
     this.#times ??= createTimesBuffer(this.threads, most, parts.pool !== undefined);
-    clearTimes(this.#times, program.lowered.calls.length);
     return this.#times;
   }
 
@@ -193,8 +194,18 @@ export class WasmBackend implements Backend {
     const number = this.#recordNumbers.get(record) ?? this.#records++;
     this.#recordNumbers.set(record, number);
     if (observer?.wants === undefined) return `${number}`;
-    const wanted = record.activations.filter(({ name, layer }) => observer.wants?.(name, layer)).map(({ id }) => id);
-    return `${number}:${wanted.join()}`;
+    let keys = this.#wanted.get(observer);
+    if (keys === undefined) {
+      keys = new WeakMap();
+      this.#wanted.set(observer, keys);
+    }
+    let key = keys.get(record);
+    if (key === undefined) {
+      const wanted = record.activations.filter(({ name, layer }) => observer.wants?.(name, layer));
+      key = `${number}:${wanted.map(({ id }) => id).join()}`;
+      keys.set(record, key);
+    }
+    return key;
   }
 }
 
