@@ -32,6 +32,11 @@ export interface EngineOptions {
   threads?: number;
   /** Positions of the KV cache. Default: the file's context length, at most 4,096; 0 means the file's. */
   contextLength?: number;
+  /**
+   * Requests that run together, 1 to 64: each has a KV cache of `contextLength` positions, and they share passes. Default
+   * 1: requests run one after the other.
+   */
+  sequences?: number;
   /** Forces a kernel build; default: relaxed where the runtime accepts it without a flag. */
   kernel?: 'simd' | 'relaxed';
   /** False runs in this thread on plain memory, as on platforms without SharedArrayBuffer. Default true. */
@@ -75,8 +80,10 @@ export interface EngineInfo {
   readonly vocabularySize: number;
   /** Context length that the model was trained for. */
   readonly trainedContextLength: number;
-  /** Positions of this engine's KV cache. */
+  /** Positions of this engine's KV cache, for each of its sequences. */
   readonly contextLength: number;
+  /** Requests that run together. */
+  readonly sequences: number;
   /** Tensor type name to number of tensors. */
   readonly tensorTypes: Readonly<Record<string, number>>;
   /** True when the file has a chat template, or its architecture a built-in one. */
@@ -243,7 +250,7 @@ export interface ForwardOptions {
 export interface Engine {
   readonly info: EngineInfo;
   /**
-   * Generates one answer. Requests of one engine run one after the other.
+   * Generates one answer. As many requests as the engine has `sequences` run together, the others after them, in order.
    * @throws AprError USAGE, CONTEXT_EXCEEDED, TEMPLATE, INFERENCE, ABORTED, DISPOSED
    */
   generate(request: GenerateRequest): AsyncIterable<GenerateEvent>;

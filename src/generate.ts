@@ -1,5 +1,6 @@
 /** The one generation loop: prefill, sample, decode, stop. */
 
+import type { PassRequest, PassScheduler, SequenceCache } from './batch.ts';
 import type {
   BackendInfo,
   FinalEvent,
@@ -12,14 +13,13 @@ import type {
 } from './engine.ts';
 import { AprError } from './errors.ts';
 import type { Backend } from './graph/backend.ts';
-import type { PassRecord } from './graph/command.ts';
 import { type PassObserver, rowsOfPass, type Span, spanned } from './graph/observer.ts';
 import { createSampler, logprobsOf } from './sampling/index.ts';
 import { StreamingDecoder } from './tokenizer/streaming-decoder.ts';
 import type { Tokenizer } from './tokenizer/tokenizer.ts';
 
-/** What the loop works on; an engine has one. */
-export interface GenerationContext {
+/** What the loop works on; an engine has one for each sequence that it can keep. */
+export interface GenerationContext extends SequenceCache {
   readonly modelName: string;
   readonly backend: Backend;
   readonly backendInfo: BackendInfo;
@@ -29,10 +29,9 @@ export interface GenerationContext {
   readonly trainedContextLength: number;
   readonly vocabularySize: number;
   readonly loadMs: number;
-  /** Pass of that shape; the same object for the same shape. */
-  record(rows: number, outputs: number): PassRecord;
-  /** Tokens whose keys and values lie in the cache, by position. */
-  cached: number[];
+  readonly passes: PassScheduler;
+  /** Says that this sequence wants nothing for now. */
+  rest(): Promise<void>;
 }
 
 const DEFAULT_MAX_TOKENS = 128;
@@ -42,7 +41,7 @@ function tokenDetails(token: number): Span['details'] {
 }
 
 /**
- * Generates one answer to `prompt`. The caller holds the engine's lock.
+ * Generates one answer to `prompt`. The caller holds the context.
  * @throws AprError CONTEXT_EXCEEDED, USAGE, INFERENCE, ABORTED
  */
 export async function* generateTokens(
@@ -50,7 +49,7 @@ export async function* generateTokens(
   prompt: readonly number[],
   request: GenerateRequest,
 ): AsyncGenerator<GenerateEvent, void, undefined> {
-  const { backend, tokenizer, contextLength } = context;
+  const { tokenizer, contextLength } = context;
   const { signal, observer } = request;
   const maxTokens = request.maxTokens ?? DEFAULT_MAX_TOKENS;
   checkPrompt(context, prompt);
@@ -124,7 +123,7 @@ export async function* generateTokens(
     text += tail;
     if (held !== undefined) yield { ...held, text: held.text + tail };
   } finally {
-    await backend.rest();
+    await context.rest();
   }
 
   const rate = (count: number, ms: number): number => (count > 0 && ms > 0 ? (count * 1000) / ms : 0);
@@ -164,7 +163,8 @@ export async function prefill(
   signal?: AbortSignal,
 ): Promise<Float32Array> {
   const { backend } = context;
-  const size = rowsOfPass(backend, observer);
+  // Unobserved, the scheduler cuts them as the others in a pass leave room.
+  const size = observer === undefined ? tokens.length : rowsOfPass(backend, observer);
   let logits: Float32Array | undefined;
   for (let at = 0; at < tokens.length; at += size) {
     const outputs = at + size < tokens.length ? 'none' : 'last';
@@ -173,34 +173,17 @@ export async function prefill(
   return logits as Float32Array;
 }
 
-/** One pass over consecutive tokens of the sequence; logits after those that `outputs` says. */
+/** Computes consecutive tokens of the sequence; logits after those that `outputs` says. */
 export async function pass(
   context: GenerationContext,
   tokens: readonly number[],
   position: number,
   observer?: PassObserver,
   signal?: AbortSignal,
-  outputs: 'none' | 'last' | 'all' = 'last',
+  outputs: PassRequest['outputs'] = 'last',
 ): Promise<Float32Array> {
   throwIfAborted(signal);
-  const rows = tokens.length;
-  const inputs = {
-    tokens: Int32Array.from(tokens),
-    positions: Int32Array.from(tokens, (_, row) => position + row),
-    sequences: new Int32Array(rows),
-    outputRows: outputRows(rows, outputs),
-  };
-  // What lies behind `position` is overwritten from here on, also if the pass fails half-way.
-  context.cached.length = Math.min(context.cached.length, position);
-  const record = spanned(observer, 'record', () => context.record(rows, inputs.outputRows.length));
-  const logits = await context.backend.execute(record, inputs, observer, signal);
-  context.cached.push(...tokens);
-  return logits;
-}
-
-function outputRows(rows: number, outputs: 'none' | 'last' | 'all'): Int32Array {
-  if (outputs === 'none') return new Int32Array();
-  return outputs === 'last' ? Int32Array.of(rows - 1) : Int32Array.from({ length: rows }, (_, row) => row);
+  return context.passes.run({ cache: context, tokens, position, outputs, observer, signal });
 }
 
 /** How many leading tokens of the prompt the cache already holds; at least one is left to compute. */

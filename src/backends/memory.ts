@@ -8,17 +8,19 @@ export interface MemoryNeed {
   /** Part of the total. */
   readonly kvCacheBytes: number;
   readonly contextLength: number;
+  readonly sequences: number;
 }
 
 /** @throws AprError OUT_OF_MEMORY with both numbers; without a number of available bytes it lets everything pass */
 export function checkMemory(need: MemoryNeed, available: number | undefined): void {
-  const { sourceName, totalBytes, kvCacheBytes, contextLength } = need;
+  const { sourceName, totalBytes, kvCacheBytes, contextLength, sequences } = need;
+  const many = sequences === 1 ? '' : `${sequences} sequences of `;
   if (available === undefined || totalBytes <= available) return;
   throw new AprError(
     'OUT_OF_MEMORY',
-    `${sourceName}: needs ${gib(totalBytes)} of memory (of that ${gib(kvCacheBytes)} KV cache for ${contextLength} ` +
+    `${sourceName}: needs ${gib(totalBytes)} of memory (of that ${gib(kvCacheBytes)} KV cache for ${many}${contextLength} ` +
       `positions), ${gib(available)} are available; a smaller context length (-c) needs less`,
-    { needed: totalBytes, available },
+    { needed: totalBytes, available, kvCacheBytes, sequences },
   );
 }
 

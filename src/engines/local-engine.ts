@@ -1,5 +1,6 @@
 /** A running model in this process. */
 
+import { PassScheduler } from '../batch.ts';
 import { type ChatTemplate, encodeSegments } from '../chat/index.ts';
 import type {
   BackendInfo,
@@ -16,6 +17,8 @@ import type {
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
 import { type GenerationContext, generateTokens, pass, prefill } from '../generate.ts';
+import type { Backend } from '../graph/backend.ts';
+import type { PassRecord } from '../graph/command.ts';
 import { rowsOfPass, spanned } from '../graph/observer.ts';
 import { validateSampling } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -23,18 +26,24 @@ import type { PreparedModel } from './model.ts';
 import { RequestQueue } from './request-queue.ts';
 import { validateMessages, validateRequest, validateTokens } from './validate-request.ts';
 
+/** What the composition root hands over. */
+export interface LocalEngineParts extends Pick<GenerationContext, 'backend' | 'tokenizer' | 'contextLength'> {
+  /** Pass of that shape; the same object for the same shape. */
+  record(rows: number, outputs: number): PassRecord;
+}
+
 export class LocalEngine implements Engine {
   readonly info: EngineInfo;
-  readonly #context: GenerationContext;
+  readonly #backend: Backend;
   readonly #tokenizer: Tokenizer;
   readonly #template: ChatTemplate | undefined;
-  readonly #queue = new RequestQueue();
+  readonly #queue: RequestQueue<GenerationContext>;
   #disposed: Promise<void> | undefined;
 
   constructor(
     file: ModelFile,
     prepared: PreparedModel,
-    context: Pick<GenerationContext, 'backend' | 'tokenizer' | 'contextLength' | 'record'>,
+    context: LocalEngineParts,
     template: ChatTemplate | undefined,
     options: EngineOptions,
     { loadMs, warnings }: Pick<EngineInfo, 'loadMs' | 'warnings'>,
@@ -51,6 +60,7 @@ export class LocalEngine implements Engine {
     };
     this.info = describe(file, prepared, {
       contextLength: context.contextLength,
+      sequences: options.sequences ?? 1,
       hasChatTemplate: template !== undefined,
       model: options.modelName ?? file.source.name,
       kvCacheBytes: backend.kvCacheBytes,
@@ -58,24 +68,38 @@ export class LocalEngine implements Engine {
       warnings,
       backend: backendInfo,
     });
-    this.#context = {
-      ...context,
-      modelName: this.info.model,
-      backendInfo,
-      vocabularySize: hyperparameters.vocabularySize,
-      trainedContextLength: hyperparameters.contextLength,
-      loadMs,
-      cached: [],
-    };
+    this.#backend = backend;
+    const passes = new PassScheduler(backend, context.record);
+    const slots = Array.from(
+      { length: options.sequences ?? 1 },
+      (_, sequence): GenerationContext => ({
+        backend,
+        tokenizer,
+        contextLength: context.contextLength,
+        modelName: this.info.model,
+        backendInfo,
+        vocabularySize: hyperparameters.vocabularySize,
+        trainedContextLength: hyperparameters.contextLength,
+        loadMs,
+        passes,
+        sequence,
+        cached: [],
+        rest: async () => {
+          passes.leave(sequence);
+          if (this.#queue.busy <= 1) await backend.rest();
+        },
+      }),
+    );
+    this.#queue = new RequestQueue(slots);
   }
 
   async *generate(request: GenerateRequest): AsyncGenerator<GenerateEvent, void, undefined> {
     validateRequest(request);
     validateSampling(request);
     const prompt = this.#promptTokens(request);
-    const release = await this.#queue.enter(request.signal);
+    const { slot, release } = await this.#queue.enter(prompt, request.signal);
     try {
-      yield* generateTokens(this.#context, prompt, request);
+      yield* generateTokens(slot, prompt, request);
     } finally {
       release();
     }
@@ -97,34 +121,34 @@ export class LocalEngine implements Engine {
   }
 
   async forward(tokens: readonly number[], options: ForwardOptions = {}): Promise<Float32Array> {
-    const { backend, contextLength, vocabularySize } = this.#context;
+    const { contextLength, vocabularySize } = this.info;
     const ids = validateTokens(tokens, vocabularySize);
     if (ids.length === 0) throw new AprError('USAGE', 'forward needs at least one token');
     if (ids.length > contextLength) {
       const message = `forward got ${ids.length} tokens, the context holds ${contextLength}`;
       throw new AprError('CONTEXT_EXCEEDED', message, { promptTokens: ids.length, contextLength });
     }
-    const release = await this.#queue.enter(options.signal);
+    const { slot, release } = await this.#queue.enter(ids, options.signal);
     try {
-      this.#context.cached.length = 0;
-      return await this.#forward(ids, options);
+      slot.cached.length = 0;
+      return await this.#forward(slot, ids, options);
     } finally {
-      await backend.rest();
+      await slot.rest();
       release();
     }
   }
 
-  async #forward(ids: readonly number[], options: ForwardOptions): Promise<Float32Array> {
-    const { backend, vocabularySize } = this.#context;
+  async #forward(context: GenerationContext, ids: readonly number[], options: ForwardOptions): Promise<Float32Array> {
+    const { backend, vocabularySize } = context;
     const { observer, signal, onLogits } = options;
     if (options.all !== true && onLogits === undefined) {
-      return (await prefill(this.#context, ids, 0, observer, signal)).slice();
+      return (await prefill(context, ids, 0, observer, signal)).slice();
     }
     const out = new Float32Array(onLogits === undefined ? ids.length * vocabularySize : 0);
     const size = Math.min(backend.maxOutputs, rowsOfPass(backend, observer));
     for (let at = 0; at < ids.length; at += size) {
       const rows = ids.slice(at, at + size);
-      const logits = await pass(this.#context, rows, at, observer, signal, 'all');
+      const logits = await pass(context, rows, at, observer, signal, 'all');
       if (onLogits === undefined) out.set(logits, at * vocabularySize);
       for (let row = 0; onLogits !== undefined && row < rows.length; row++) {
         onLogits(at + row, logits.subarray(row * vocabularySize, (row + 1) * vocabularySize));
@@ -135,7 +159,7 @@ export class LocalEngine implements Engine {
 
   dispose(): Promise<void> {
     this.#queue.close();
-    this.#disposed ??= this.#context.backend.dispose();
+    this.#disposed ??= this.#backend.dispose();
     return this.#disposed;
   }
 
@@ -172,7 +196,7 @@ function describe(
   { model, weights }: PreparedModel,
   rest: Pick<
     EngineInfo,
-    'model' | 'contextLength' | 'hasChatTemplate' | 'kvCacheBytes' | 'loadMs' | 'warnings' | 'backend'
+    'model' | 'contextLength' | 'sequences' | 'hasChatTemplate' | 'kvCacheBytes' | 'loadMs' | 'warnings' | 'backend'
   >,
 ): EngineInfo {
   const hp = model.hyperparameters;

@@ -136,6 +136,9 @@ function planBackend(platform: Platform, options: EngineOptions): BackendPlan {
   };
 }
 
+/** Enough for the passes of some sequences that come and go. */
+const KEPT_RECORDS = 24;
+
 /** Records passes of the prepared model, and keeps the records of the shapes met last. */
 function recorder(prepared: PreparedModel): (rows: number, outputs: number) => PassRecord {
   const records = new Map<string, PassRecord>();
@@ -150,7 +153,7 @@ function recorder(prepared: PreparedModel): (rows: number, outputs: number) => P
     const ops = new Ops(rows, outputs);
     const record = ops.finish(prepared.architecture.forward(ops, prepared.model));
     const oldest = records.keys().next().value;
-    if (records.size >= 8 && oldest !== undefined) records.delete(oldest);
+    if (records.size >= KEPT_RECORDS && oldest !== undefined) records.delete(oldest);
     records.set(key, record);
     return record;
   };
@@ -182,7 +185,7 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     const tensors = prepared.weights.map(({ name }) => name);
     const keyWidth = hyperparameters.headCountKv * hyperparameters.headDim;
     const valueWidth = hyperparameters.headCountKv * hyperparameters.headDimV;
-    const sizes = { contextLength, blockCount, keyWidth, valueWidth };
+    const sizes = { contextLength, sequences: options.sequences ?? 1, blockCount, keyWidth, valueWidth };
     const availableMemory = platform.availableMemory();
     return spannedAsync(options.observer, 'weights', () =>
       createReferenceBackend({ file, tensors, ...sizes, availableMemory, ...onLoaded, ...signal }),
@@ -194,6 +197,7 @@ async function startBackend(platform: Platform, plan: BackendPlan, input: Backen
     hyperparameters,
     ropes,
     contextLength,
+    sequences: options.sequences ?? 1,
     record,
     ...chosen,
     threads: plan.threads,

@@ -7,6 +7,7 @@ import { isModelSource } from '../formats/model-source.ts';
 const BACKENDS: readonly unknown[] = ['auto', 'cpu', 'reference', 'cuda', 'wgpu'];
 const KERNELS: readonly unknown[] = ['simd', 'relaxed'];
 export const MAX_THREADS = 256;
+export const MAX_SEQUENCES = 64;
 
 function refuse(name: string, found: unknown, expected: string): never {
   const shown =
@@ -17,7 +18,7 @@ function refuse(name: string, found: unknown, expected: string): never {
 /** @throws AprError USAGE naming the option */
 export function validateEngineOptions(source: unknown, options: EngineOptions): void {
   if (!isModelSource(source)) refuse('source', source, 'the path, URL, bytes or Blob of a model file');
-  const { backend, kernel, threads } = options;
+  const { backend, kernel, threads, sequences } = options;
   if (backend !== undefined && !BACKENDS.includes(backend)) refuse('backend', backend, `one of ${BACKENDS.join(', ')}`);
   if (kernel !== undefined && !KERNELS.includes(kernel)) refuse('kernel', kernel, `one of ${KERNELS.join(', ')}`);
   for (const name of ['skipContract', 'selfCheck'] as const) {
@@ -26,6 +27,9 @@ export function validateEngineOptions(source: unknown, options: EngineOptions): 
   }
   if (threads !== undefined && !isWhole(threads, 1, MAX_THREADS)) {
     refuse('threads', threads, `a whole number from 1 to ${MAX_THREADS}`);
+  }
+  if (sequences !== undefined && !isWhole(sequences, 1, MAX_SEQUENCES)) {
+    refuse('sequences', sequences, `a whole number from 1 to ${MAX_SEQUENCES}`);
   }
 }
 

@@ -61,6 +61,7 @@ export function fake({
     vocabularySize: 8,
     trainedContextLength: 64,
     contextLength: 64,
+    sequences: 1,
     tensorTypes: { F32: 3 },
     hasChatTemplate,
     defaults: { ropeFreqBase: 10_000 },

@@ -21,7 +21,7 @@ interface LoadedTensor {
   readonly bytes: DataView;
 }
 
-/** Keys and values of one layer, [context × headCountKv · headDim], rounded to f16 as the cache stores them. */
+/** Keys and values of one layer and sequence, [context × headCountKv · headDim], rounded to f16 as the cache stores them. */
 interface LayerCache {
   readonly k: Float32Array;
   readonly v: Float32Array;
@@ -32,6 +32,8 @@ export interface ReferenceOptions {
   /** Names of the tensors to load. */
   readonly tensors: Iterable<string>;
   readonly contextLength: number;
+  /** Sequences that the KV cache holds side by side. Default 1. */
+  readonly sequences?: number;
   readonly blockCount: number;
   /** Values of one position's keys and values in a layer. */
   readonly keyWidth: number;
@@ -43,12 +45,13 @@ export interface ReferenceOptions {
 }
 
 export async function createReferenceBackend(options: ReferenceOptions): Promise<Backend> {
-  const { file, contextLength, keyWidth, valueWidth, blockCount } = options;
+  const { file, contextLength, sequences = 1, keyWidth, valueWidth, blockCount } = options;
   const infos = [...options.tensors].map((name) => file.tensors.get(name) as TensorInfo);
   const weightBytes = infos.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  const kvCacheBytes = blockCount * contextLength * (keyWidth + valueWidth) * 4;
+  const kvCacheBytes = sequences * blockCount * contextLength * (keyWidth + valueWidth) * 4;
   const totalBytes = weightBytes + kvCacheBytes;
-  checkMemory({ sourceName: file.source.name, totalBytes, kvCacheBytes, contextLength }, options.availableMemory);
+  const need = { sourceName: file.source.name, totalBytes, kvCacheBytes, contextLength, sequences };
+  checkMemory(need, options.availableMemory);
   const loaded = new Map<string, LoadedTensor>();
   let loadedBytes = 0;
   for (const info of infos) {
@@ -58,12 +61,14 @@ export async function createReferenceBackend(options: ReferenceOptions): Promise
     loadedBytes += info.byteLength;
     options.onLoaded?.(loadedBytes);
   }
-  let caches: LayerCache[];
+  let caches: LayerCache[][];
   try {
-    caches = Array.from({ length: blockCount }, () => ({
-      k: new Float32Array(contextLength * keyWidth),
-      v: new Float32Array(contextLength * valueWidth),
-    }));
+    caches = Array.from({ length: blockCount }, () =>
+      Array.from({ length: sequences }, () => ({
+        k: new Float32Array(contextLength * keyWidth),
+        v: new Float32Array(contextLength * valueWidth),
+      })),
+    );
   } catch (cause) {
     throw allocationFailed(kvCacheBytes, cause);
   }
@@ -87,14 +92,15 @@ class ReferenceBackend implements Backend {
   readonly maxOutputs = 64;
   readonly observedRows = 64;
   #tensors: ReadonlyMap<string, LoadedTensor>;
-  #caches: readonly LayerCache[];
+  /** By layer and sequence. */
+  #caches: readonly (readonly LayerCache[])[];
   readonly #steps = new WeakMap<PassRecord, readonly PassStep[]>();
   #disposed = false;
 
-  constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: readonly LayerCache[]) {
+  constructor(tensors: ReadonlyMap<string, LoadedTensor>, caches: readonly (readonly LayerCache[])[]) {
     this.#tensors = tensors;
     this.#caches = caches;
-    this.kvCacheBytes = caches.reduce((sum, { k, v }) => sum + k.byteLength + v.byteLength, 0);
+    this.kvCacheBytes = caches.flat().reduce((sum, { k, v }) => sum + k.byteLength + v.byteLength, 0);
   }
 
   async rest(): Promise<void> {}
@@ -111,9 +117,6 @@ class ReferenceBackend implements Backend {
     observer?: PassObserver,
     signal?: AbortSignal,
   ): Promise<Float32Array> {
-    if (inputs.sequences.some((sequence) => sequence !== 0)) {
-      throw new AprError('INFERENCE', 'the reference backend runs one sequence at a time');
-    }
     const values = new Map<number, Float32Array>();
     const positions = Array.from(inputs.positions);
     const times = observer?.onPass && stepTimes(record.commands.length);
@@ -227,9 +230,9 @@ class ReferenceBackend implements Backend {
       case 'rope':
         return rope(write(command.dst), read(command.x), command, inputs.positions);
       case 'storeKv':
-        return this.#storeKv(command.layer, read(command.k), read(command.v), inputs.positions);
+        return this.#storeKv(command.layer, read(command.k), read(command.v), inputs);
       case 'attention':
-        return attention(write(command.dst), read(command.q), this.#caches[command.layer]!, command, inputs.positions);
+        return attention(write(command.dst), read(command.q), this.#caches[command.layer]!, command, inputs);
       case 'geglu': {
         const gate = read(command.gate);
         const up = read(command.up);
@@ -320,11 +323,11 @@ class ReferenceBackend implements Backend {
     for (const [expert, pairs] of byExpert) this.#multiply(out, weight, expert, x, pairs);
   }
 
-  #storeKv(layer: number, k: Float32Array, v: Float32Array, positions: Int32Array): void {
+  #storeKv(layer: number, k: Float32Array, v: Float32Array, { positions, sequences }: PassInputs): void {
     const kWidth = k.length / positions.length;
     const vWidth = v.length / positions.length;
-    const cache = this.#caches[layer]!;
     positions.forEach((position, row) => {
+      const cache = this.#caches[layer]![sequences[row]!]!;
       for (let i = 0; i < kWidth; i++) cache.k[position * kWidth + i] = toHalf(k[row * kWidth + i]!);
       for (let i = 0; i < vWidth; i++) cache.v[position * vWidth + i] = toHalf(v[row * vWidth + i]!);
     });
@@ -394,13 +397,14 @@ function rope(out: Float32Array, x: Float32Array, command: Command & { op: 'rope
 function attention(
   out: Float32Array,
   q: Float32Array,
-  cache: LayerCache,
+  caches: readonly LayerCache[],
   command: Command & { op: 'attention' },
-  positions: Int32Array,
+  { positions, sequences }: PassInputs,
 ): void {
   const { headCount, headCountKv, headDim, headDimV, scale, window } = command;
   const group = headCount / headCountKv;
   positions.forEach((position, row) => {
+    const cache = caches[sequences[row]!]!;
     const first = window === 0 ? 0 : Math.max(0, position + 1 - window);
     for (let head = 0; head < headCount; head++) {
       const kvHead = Math.floor(head / group);

@@ -43,7 +43,7 @@ interface Program {
 }
 
 /** Programs kept compiled, those used last. */
-const KEPT_PROGRAMS = 8;
+const KEPT_PROGRAMS = 24;
 
 /** What a backend holds until it is disposed. */
 interface Live {

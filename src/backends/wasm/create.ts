@@ -24,6 +24,8 @@ export interface WasmBackendOptions {
   /** Every rotation that a pass uses. */
   readonly ropes: readonly RopeParameters[];
   readonly contextLength: number;
+  /** Sequences that the KV cache holds side by side. Default 1. */
+  readonly sequences?: number;
   /** Records a pass of that shape. */
   readonly record: (rows: number, outputs: number) => PassRecord;
   readonly kernel: 'simd' | 'relaxed';
@@ -92,6 +94,7 @@ export type WasmPlanOptions = Pick<
   | 'hyperparameters'
   | 'ropes'
   | 'contextLength'
+  | 'sequences'
   | 'record'
   | 'module'
   | 'threads'
@@ -107,7 +110,7 @@ export interface WasmPlan {
   /** Rows, and rows with logits, of the largest pass. */
   readonly maxRows: number;
   readonly maxOutputs: number;
-  /** Bytes of keys and of values of one layer. */
+  /** Bytes of keys and of values of one layer, all sequences. */
   readonly keys: number;
   readonly values: number;
   /** Of all layers. */
@@ -123,7 +126,7 @@ export interface WasmPlan {
  * @throws AprError LOAD_FAILED when a layer is too large for one memory
  */
 export async function planWasmBackend(options: WasmPlanOptions): Promise<WasmPlan> {
-  const { file, module, contextLength } = options;
+  const { file, module, contextLength, sequences = 1 } = options;
   const { blockCount, headCount, headCountKv, headDim, headDimV, vocabularySize } = options.hyperparameters;
   const workers = options.shared ? options.threads : 1;
   const maxRows = Math.min(MAX_ROWS, contextLength);
@@ -131,8 +134,8 @@ export async function planWasmBackend(options: WasmPlanOptions): Promise<WasmPla
 
   // One page is enough to ask the module for sizes.
   const probe = (await instantiate(module, [allocate(1, options.shared)]))[0]!.exports;
-  const keys = probe.k_cache_bytes(contextLength, headCountKv, headDim) >>> 0;
-  const values = probe.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0;
+  const keys = sequences * (probe.k_cache_bytes(contextLength, headCountKv, headDim) >>> 0);
+  const values = sequences * (probe.v_cache_bytes(contextLength, headCountKv, headDimV) >>> 0);
   const sized = measure(options, probe, workers, maxRows, maxOutputs);
   const scratchBytes = align(
     Math.max(
@@ -187,7 +190,9 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
   const plan = await planWasmBackend(options);
   const { probe, layout, workers, maxRows, maxOutputs, keys, values, kvCacheBytes, scratchBytes, staging } = plan;
   const sourceName = file.source.name;
-  checkMemory({ sourceName, totalBytes: layout.totalBytes, kvCacheBytes, contextLength }, options.availableMemory);
+  const { sequences = 1 } = options;
+  const need = { sourceName, totalBytes: layout.totalBytes, kvCacheBytes, contextLength, sequences };
+  checkMemory(need, options.availableMemory);
   throwIfAborted(options);
 
   const banks = await instantiate(
@@ -268,10 +273,14 @@ function measure(
     workers,
     kernels,
   };
+  const together = Math.min(options.sequences ?? 1, maxOutputs);
+  const few = Math.min(FEW_ROWS, maxRows);
   const shapes = [
     [1, 1],
-    [Math.min(FEW_ROWS, maxRows), 1],
+    [few, 1],
+    [few, Math.min(few, together)],
     [maxRows, 1],
+    [maxRows, together],
     [maxOutputs, maxOutputs],
   ] as const;
   let bytes = 0;
