@@ -66,7 +66,7 @@ function partOf(command: Command, name: string, behindBlocks: boolean): Part {
   const block = /^blk\.\d+\.(.*)$/.exec(name)?.[1];
   if (block !== undefined) return BLOCK_PARTS.find(([pattern]) => pattern.test(block))?.[1] ?? 'down';
   if (!behindBlocks) return 'embed';
-  return command.op === 'mulMat' ? 'lm_head' : 'output_norm';
+  return command.op === 'mulMat' || name.startsWith('logits') ? 'lm_head' : 'output_norm';
 }
 
 const known = new WeakMap<PassRecord, readonly CommandPart[]>();
