@@ -13,6 +13,14 @@ export interface OutputFile {
   discard(): Promise<void>;
 }
 
+/** @throws AprError USAGE when the file to be written is the model itself */
+export function refuseModel(option: string, output: string | undefined, model: string): void {
+  if (output === undefined) return;
+  const [there, source] = [output, model].map((path) => statSync(path, { throwIfNoEntry: false }));
+  if (there === undefined || source === undefined || there.ino !== source.ino || there.dev !== source.dev) return;
+  throw new AprError('USAGE', `${option} is ${output}, the model itself; give another file`, { option, found: output });
+}
+
 /**
  * Opens it under a temporary name, so that a place that cannot be written to is found before anything is computed.
  * @throws AprError NOT_FOUND without its folder, USAGE when a folder has its name, IO

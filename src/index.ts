@@ -206,7 +206,14 @@ export type { Counters as TraceCounters } from './trace/counters.ts';
 export type { TraceEvent, TracePhase, TraceStep } from './trace/events.ts';
 export type { ActivationSummary, LayerSummary } from './trace/layers.ts';
 export type { OperationProfile, PhaseProfile, Profile, ThreadProfile } from './trace/profile.ts';
-export type { RecorderOptions, Recording, TraceLevel, TraceRecorder, TraceRun } from './trace/recorder.ts';
+export type {
+  RecorderOptions,
+  Recording,
+  TracedPass,
+  TraceLevel,
+  TraceRecorder,
+  TraceRun,
+} from './trace/recorder.ts';
 export type { RouterSummary } from './trace/routing.ts';
 export type { Statistics } from './trace/statistics.ts';
 export type { DecodeStep } from './trace/steps.ts';

@@ -15,7 +15,7 @@ import type {
 } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
-import { openOutputFile } from '../output-file.ts';
+import { openOutputFile, refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
@@ -48,6 +48,7 @@ export async function profile(
   if (sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }
+  for (const option of ['flamegraph', 'html'] as const) refuseModel(`--${option}`, values[option], path);
   const given = positional !== undefined || values.prompt !== undefined || values.input !== undefined;
   const prompt = given
     ? await readPrompt({ positional, option: values.prompt, file: values.input }, stdin)

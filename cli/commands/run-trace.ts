@@ -51,11 +51,12 @@ export async function openRunTrace(request: TraceRequest, stderr: OutputStream, 
       }
       for (const warning of recording.warnings) stderr.write(`apr: warning: ${visibleLine(warning)}\n`);
       if (quiet || failed) return;
-      const { layerTable, phaseTable, profileTable } = await import('../render/trace-table.ts');
+      const { layerTable, payloadTable, phaseTable, profileTable } = await import('../render/trace-table.ts');
       if (request.table) {
         const summary = observer.summary(recording);
         stderr.write(phaseTable(summary, recording.counters));
         if (level !== 'basic') stderr.write(layerTable(summary));
+        if (level === 'payload') stderr.write(payloadTable(observer.lastPass(recording), verbose));
       }
       if (profile) {
         const { measureReadBandwidth } = await import('../../src/index.ts');

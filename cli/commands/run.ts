@@ -4,6 +4,7 @@ import { AprError } from '../../src/errors.ts';
 import type { Engine, EngineOptions, FinalEvent, GenerateRequest } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
+import { refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { createRenderer } from '../render/answer.ts';
 import { describeEngine, showLoading, summarize } from '../render/diagnostics.ts';
@@ -42,6 +43,7 @@ export async function run(
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }
   const tracing = traceRequest(values);
+  refuseModel('--trace-output', tracing?.output, path);
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input, onWait }, stdin);
 

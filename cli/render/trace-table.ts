@@ -1,6 +1,8 @@
 /** Tables of a measured run. */
 
-import type { PhaseProfile, Profile, ReadBandwidth, TraceCounters, TraceSummary } from '../../src/index.ts';
+import type { PhaseProfile, Profile, ReadBandwidth, TraceCounters, TracedPass, TraceSummary } from '../../src/index.ts';
+import { columns } from './table.ts';
+import { showValue } from './units.ts';
 
 type PhaseSummary = TraceSummary['load'];
 
@@ -59,6 +61,28 @@ export function layerTable({ layers }: TraceSummary): string {
   }
   lines.push(line('all', sums), '');
   return lines.join('\n');
+}
+
+/** What goes from block to block, without `all`; the file has every activation of every pass. */
+const STREAM = /^(embd|embd_scaled|output_norm|logits|blk\.\d+\.ffn_residual)$/;
+
+/** Statistics of the last pass's activations, and the tokens that are most probable behind it. */
+export function payloadTable(pass: TracedPass | undefined, all: boolean): string {
+  if (pass === undefined) return '';
+  const shown = [...pass.statistics].filter(([name]) => all || STREAM.test(name));
+  const number = (value: number | null): string => (value === null ? '-' : showValue(value));
+  const rows = shown.map(([name, { mean, std, min, max, l2, nan_count, inf_count, zero_count }]) => [
+    ...[name, number(mean), number(std), number(min), number(max), number(l2)],
+    ...[String(nan_count), String(inf_count), String(zero_count)],
+  ]);
+  const head = ['activation', 'mean', 'std', 'min', 'max', 'L2', 'NaN', 'Inf', 'zero'];
+  const best = (pass.top ?? []).map(({ token_id, logit }) => `${token_id} (${showValue(logit)})`);
+  return [
+    `last pass, position ${pass.sample.position + pass.sample.record.rows - 1}`,
+    ...columns([head, ...rows], [1, 2, 3, 4, 5, 6, 7, 8]),
+    ...(best.length === 0 ? [] : [`most probable tokens (logits): ${best.join(', ')}`]),
+    '',
+  ].join('\n');
 }
 
 /** Operations by tensor type, and the threads. */

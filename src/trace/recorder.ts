@@ -230,6 +230,8 @@ export class TraceRecorder implements PassObserver {
         `threads' clocks: times of ${astray} of ${samples.length} passes lie outside of the pass they measure`,
       );
     }
+    const broken = notFinite(entries);
+    if (broken !== undefined) warnings.push(broken);
     this.#recording = {
       level: this.level,
       steps: this.#steps,
@@ -254,6 +256,11 @@ export class TraceRecorder implements PassObserver {
     return summaryOf(recording);
   }
 
+  /** The last pass, with what was seen of its activations. */
+  lastPass({ entries }: Recording): TracedPass | undefined {
+    return entries.findLast((entry) => entry.kind === 'pass');
+  }
+
   /** What every thread did in the last pass of each phase. */
   timelines(): Timeline[] {
     return [...this.#last].map(([phase, timing]) => timelineOf(timing, phase));
@@ -262,6 +269,20 @@ export class TraceRecorder implements PassObserver {
   profile(recording: Recording): Profile {
     return profileOf(recording);
   }
+}
+
+/** The first activation with values that are not finite, as a sentence. */
+function notFinite(entries: readonly TraceEntry[]): string | undefined {
+  for (const entry of entries) {
+    if (entry.kind !== 'pass') continue;
+    for (const [name, { nan_count, inf_count, count }] of entry.statistics) {
+      if (nan_count + inf_count === 0) continue;
+      const { position, record } = entry.sample;
+      const where = `${name}, pass over ${record.rows} ${record.rows === 1 ? 'row' : 'rows'} from position ${position}`;
+      return `values that are not finite, first in ${where}: ${nan_count} NaN and ${inf_count} infinite of ${count}`;
+    }
+  }
+  return undefined;
 }
 
 /** The weights alone: beside them stand ids, whose bits are no floats. */

@@ -196,6 +196,18 @@ test('payload: statistics of every activation, of the last token or of all, and 
   assert.ok(norm(all.events) > 256);
 });
 
+test('payload, for people: what goes from block to block, finite or not, and the best tokens', async () => {
+  const { status, stderr } = await run([...PROMPT, '--trace-payload', '-n', '2']);
+  assert.is(status, 0);
+  const lines = stderr.slice(stderr.indexOf('last pass')).trimEnd().split('\n');
+  assert.is(lines[0], `last pass, position ${plain.prompt_tokens.length}`);
+  assert.equal(
+    lines.slice(2, -1).map((line) => line.split(' ')[0]),
+    ['embd', ...[0, 1, 2, 3].map((layer) => `blk.${layer}.ffn_residual`), 'output_norm', 'logits'],
+  );
+  assert.match(lines.at(-1)!, new RegExp(`^most probable tokens \\(logits\\): ${plain.tokens[1]} `));
+});
+
 test('--trace-steps: these and no other', async () => {
   const { document } = await trace('steps.json', ['--trace-level', 'layer', '--trace-steps', 'attn,LM_HEAD']);
   assert.equal([...new Set(document.events.map(({ step }) => step))].sort(), ['ATTENTION', 'LM_HEAD']);
@@ -296,6 +308,15 @@ for (const [words, status, message] of [
     assert.is(outcome.seen.source, undefined);
   });
 }
+
+test('the model is never written over', async () => {
+  const model = join(folder, 'model.gguf');
+  writeFileSync(model, 'GGUF');
+  const { status, stderr } = await run(['run', model, 'Hi', '--trace-output', join(folder, '.', 'model.gguf')]);
+  assert.is(status, 2);
+  assert.match(stderr, /--trace-output is .*model\.gguf, the model itself; give another file/);
+  assert.is(readFileSync(model, 'utf8'), 'GGUF');
+});
 
 test('a run that fails leaves its trace, with the failure in it', async () => {
   const file = join(folder, 'failed.json');

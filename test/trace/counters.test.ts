@@ -98,6 +98,30 @@ test("a thread whose clock is another's fires", async () => {
   assert.equal(warnings, ["threads' clocks: times of 1 of 5 passes lie outside of the pass they measure"]);
 });
 
+test('a NaN fires at level payload, and is named where it came up first', async () => {
+  const recorder = await createTraceRecorder({ level: 'payload' });
+  await engine.forward([5, 6, 7]);
+  for await (const _ of engine.generate({
+    prompt: [1, 2, 3],
+    maxTokens: 3,
+    ignoreEos: true,
+    observer: {
+      wants: () => true,
+      onTap: (tap) => {
+        if (tap.positions[0] === 4 && tap.name === 'blk.2.attn_norm') tap.values[5] = Number.NaN;
+        if (tap.positions[0] === 4 && tap.name === 'blk.3.attn_norm') tap.values.fill(Number.POSITIVE_INFINITY);
+        recorder.onTap(tap);
+      },
+      onPass: (timing) => recorder.onPass(timing),
+    },
+  }));
+  const model = { name: '', architecture: '', num_layers: 4, hidden_dim: 0, vocab_size: 0, num_heads: 0 };
+  const { warnings } = recorder.finish({ model, threads: 2, kernel: '' });
+  assert.equal(warnings, [
+    'values that are not finite, first in blk.2.attn_norm, pass over 1 row from position 4: 1 NaN and 0 infinite of 256',
+  ]);
+});
+
 test('every invariant has a sentence of its own', () => {
   const expected = { promptTokens: 20, cachedTokens: 4, generatedTokens: 7, ended: true, layers: 2 };
   const healthy: Counters = { passes: 8, positions: 23, head_runs: 8, attention_runs: 16, sampled: 8 };
