@@ -78,4 +78,23 @@ test('without SharedArrayBuffer and Workers, with modules that are compiled alre
   assert.equal(lines, ['2 + 2 = 4 1 simd', '2 + 2 = 4 1 simd', 'USAGE', 'USAGE', 'BACKEND_UNAVAILABLE']);
 });
 
+test('without Atomics.waitAsync, as in browsers that are not new: answers, aborts and timers', () => {
+  const script = `
+    delete Atomics.waitAsync;
+    const { createEngine } = await import('./dist/src/index.js');
+    const engine = await createEngine(${JSON.stringify(DEMO)}, { threads: 2 });
+    const messages = [{ role: 'user', content: 'What is 2+2?' }];
+    for await (const event of engine.generate({ messages })) if (event.event === 'final') console.log(event.text);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 20);
+    const request = { messages, ignoreEos: true, maxTokens: 480, signal: controller.signal };
+    try {
+      for await (const _ of engine.generate(request));
+    } catch ({ code }) {
+      console.log(code);
+    }
+    await engine.dispose();`;
+  assert.is(run(['--input-type=module', '-e', script]), '2 + 2 = 4\nABORTED\n');
+});
+
 test.run();

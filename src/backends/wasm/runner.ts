@@ -4,6 +4,7 @@ import { AprError } from '../../errors.ts';
 import { BARRIER_WORDS, CONTROL } from '../../scheduling/control.ts';
 import type { KernelPool } from '../../scheduling/kernel-pool.ts';
 import { nextTurn } from '../../scheduling/turn.ts';
+import { changeOf } from '../../scheduling/wait.ts';
 import type { Interpreter } from './interpreter.ts';
 import type { KernelExports } from './kernels.ts';
 import { createStepClock, type TimesBuffer } from './step-clock.ts';
@@ -105,13 +106,13 @@ export class WorkerRunner implements Runner {
       for (;;) {
         const finished = Atomics.load(control, CONTROL.FINISHED);
         if (finished === sequence) break;
-        const wait = Atomics.waitAsync(control, CONTROL.FINISHED, finished);
-        if (!wait.async) continue;
+        const change = changeOf(control, CONTROL.FINISHED, finished);
+        if (change === undefined) continue;
         const beat = new Promise<void>((resolve) => {
           clearInterval(pulse);
           pulse = setInterval(resolve, PULSE_MS);
         });
-        await Promise.race([wait.value, session.failure, beat]);
+        await Promise.race([change, session.failure, beat]);
       }
     } finally {
       clearInterval(pulse);
