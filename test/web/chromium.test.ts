@@ -59,7 +59,7 @@ else {
         }
         response.setHeader('content-type', 'text/html; charset=utf-8');
         const table = searchParams.get('table');
-        const context = JSON.stringify({ other: other.origin, model: '/ranges/demo.gguf' });
+        const context = JSON.stringify({ other: other.origin, model: '/ranges/demo.gguf', kernel: 'relaxed' });
         const folder = pathname === '/page' ? '' : '/plain';
         response.end(`<!doctype html><title>apr</title><script type="module">
           import * as page from '${folder}/test/web/page.js';
