@@ -3,7 +3,7 @@
 //
 //   node examples/serverless.mjs "What is 2+2?"            # calls itself once
 //
-// For hosts that forbid compiling at run time, `kernels` takes a WebAssembly.Module too.
+// For hosts that forbid compiling at run time, such as Cloudflare's workerd, `kernels` takes a WebAssembly.Module too.
 
 import { AprError, createLocalEngine } from '@apr-runtime/apr/web';
 

@@ -47,7 +47,7 @@ test('the example answers with a status: 400 for what the caller did, and goes o
   assert.is(calls, 2);
 });
 
-test('without SharedArrayBuffer and Workers, with modules that are compiled already', () => {
+test('without SharedArrayBuffer, Workers and MessageChannel, with modules that are compiled already', () => {
   const script = `
     const { readFileSync } = await import('node:fs');
     const modules = {};
@@ -55,7 +55,7 @@ test('without SharedArrayBuffer and Workers, with modules that are compiled alre
       const bytes = readFileSync('dist/assembly/' + build + '.wasm');
       if (WebAssembly.validate(bytes)) modules[build] = new WebAssembly.Module(bytes);
     }
-    delete globalThis.SharedArrayBuffer;
+    for (const name of ['SharedArrayBuffer', 'MessageChannel', 'setImmediate']) delete globalThis[name];
     const forbidden = () => { throw new WebAssembly.CompileError('code generation disallowed by embedder'); };
     WebAssembly.compile = forbidden;
     WebAssembly.Module = new Proxy(WebAssembly.Module, { construct: forbidden });
