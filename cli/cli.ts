@@ -99,12 +99,11 @@ function withoutCommand(scan: ScannedArguments): ScannedArguments {
 function findCommand(name: string): Command {
   const command = COMMANDS.find((one) => one.name === name);
   if (command !== undefined) return command;
-  const names = COMMANDS.map((one) => one.name);
+  const names = [...COMMANDS.map((one) => one.name), 'help'];
   const near = nearest(name, names);
   const isSource = BUNDLED_MODELS.includes(name) || /\.(gguf|apr)$/i.test(name);
   const suggestion = near ?? (isSource ? `run ${name}` : undefined);
-  const advice =
-    suggestion === undefined ? `expected one of ${[...names, 'help'].join(', ')}` : `did you mean "apr ${suggestion}"?`;
+  const advice = suggestion === undefined ? `expected one of ${names.join(', ')}` : `did you mean "apr ${suggestion}"?`;
   throw usage(`unknown command ${quote(name)}; ${advice}`, { found: name });
 }
 

@@ -11,7 +11,7 @@ export const EVAL_OPTIONS = {
     min: 4,
     max: 1 << 24,
     group: 'Input',
-    description: 'Tokens of a window, an even number; the first half is context, the second is scored',
+    description: 'Tokens of a window, an even number; half is context, half is scored',
     default: '512',
   },
   threads: {

@@ -5,6 +5,7 @@ import { type OptionTable, type OptionValues, readValues, type ScannedArguments 
 import type { OutputForm } from '../render/error.ts';
 import { BENCH_OPTIONS } from './bench-options.ts';
 import { CHAT_OPTIONS } from './chat-options.ts';
+import { COMPLETIONS_OPTIONS } from './completions-options.ts';
 import { CONVERT_OPTIONS } from './convert-options.ts';
 import { DIFF_OPTIONS } from './diff-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
@@ -24,6 +25,8 @@ export interface Command {
   /** Behind `apr`. */
   readonly usage: string;
   readonly options: OptionTable;
+  /** What the first argument must be one of, where it is no model. */
+  readonly words?: readonly string[];
   /** Exit status that only this command has, as the help says it. */
   readonly status?: string;
   /** What it does, then how it is written. */
@@ -149,7 +152,7 @@ export const COMMANDS: readonly Command[] = [
   }),
   define({
     name: 'validate',
-    summary: 'Check a model file as running it would, and list every finding',
+    summary: 'Check a model file as running it would; list every finding',
     usage: 'validate SOURCE [options]',
     options: VALIDATE_OPTIONS,
     examples: [
@@ -171,7 +174,7 @@ export const COMMANDS: readonly Command[] = [
   }),
   define({
     name: 'trace',
-    summary: 'What every layer computes for a prompt, and where it parts from another run',
+    summary: 'What every layer computes, and where two runs part',
     usage: 'trace SOURCE [PROMPT] [options]',
     options: TRACE_OPTIONS,
     examples: [
@@ -211,6 +214,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'tokenize',
     summary: 'Text to token ids, and back',
     usage: 'tokenize encode SOURCE (-p TEXT | -i PATH) | tokenize decode SOURCE ID...',
+    words: ['encode', 'decode'],
     options: TOKENIZE_OPTIONS,
     examples: [
       [
@@ -222,5 +226,18 @@ export const COMMANDS: readonly Command[] = [
       ['And the text again', 'apr tokenize decode demo 39 68 75 75 78'],
     ],
     load: async () => (await import('./tokenize.ts')).tokenize,
+  }),
+  define({
+    name: 'completions',
+    summary: 'Print completions for bash, zsh or fish',
+    usage: 'completions bash|zsh|fish',
+    words: ['bash', 'zsh', 'fish'],
+    options: COMPLETIONS_OPTIONS,
+    examples: [
+      ['bash: a line for ~/.bashrc', 'source <(apr completions bash)'],
+      ['zsh: into a folder of $fpath', 'apr completions zsh > ~/.zfunc/_apr'],
+      ['fish', 'apr completions fish > ~/.config/fish/completions/apr.fish'],
+    ],
+    load: async () => (await import('./completions.ts')).completions(COMMANDS),
   }),
 ];

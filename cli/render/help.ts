@@ -11,20 +11,28 @@ export interface HelpSection {
 }
 
 const WIDEST_NAME = 27;
-const PROMPT_LINE =
-  '  PROMPT                       The prompt, in quotes; without any, standard input is read if it is no terminal';
+const DESCRIPTION_COLUMN = WIDEST_NAME + 4;
+const WIDEST_LINE = 120;
+/** Arguments by the words that stand for them in a command's usage. */
+const ARGUMENTS: readonly (readonly [pattern: RegExp, name: string, description: string])[] = [
+  [/\bSOURCE\b/, 'SOURCE', 'Path of a GGUF or .apr file, or "demo": a tiny chat model that comes with apr'],
+  [/\bPROMPT\b/, 'PROMPT', 'The prompt, in quotes; without any, standard input is read if it is no terminal'],
+  [/\bTENSOR\b/, 'TENSOR', 'Name of a tensor, as "apr tensors SOURCE" lists it'],
+  [/\bA B\b/, 'A, B', 'Paths of two GGUF or .apr files, or "demo"'],
+];
 
+/** Everything there is, in as many lines as a small terminal has. */
 export function generalSections(version: string, commands: readonly Command[]): HelpSection[] {
+  const width = Math.max(...commands.map(({ name }) => name.length));
   return [
-    { body: `apr ${version}: runs GGUF language models on WebAssembly and worker threads, without a native build` },
-    { title: 'Usage', body: '  $ apr COMMAND [options]' },
     {
-      title: 'Commands',
-      body: commands.map(({ name, summary }) => `  ${name.padEnd(WIDEST_NAME)}  ${summary}`).join('\n'),
+      body: [
+        `apr ${version}: runs GGUF language models on WebAssembly, without a native build`,
+        'Usage: apr COMMAND [options]; "apr COMMAND --help" explains it; apr --version',
+      ].join('\n'),
     },
-    { title: 'Options', body: optionLines(GLOBAL_OPTIONS) },
-    examples(commands.flatMap((command) => command.examples.slice(0, 2))),
-    { body: `"apr COMMAND --help" tells everything about a command.` },
+    { body: commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n') },
+    { body: 'To begin with: apr run demo "What is 2+2?"' },
   ];
 }
 
@@ -34,12 +42,7 @@ export function commandSections({ summary, usage, options, status, examples: sho
   return [
     { body: summary },
     { title: 'Usage', body: `  $ apr ${usage}` },
-    {
-      title: 'Arguments',
-      body:
-        '  SOURCE                       Path of a GGUF or .apr file, or "demo": a tiny chat model that comes with apr' +
-        (usage.includes('PROMPT') ? `\n${PROMPT_LINE}` : ''),
-    },
+    ...argumentSections(usage),
     ...groups.map((group) => ({
       title: group,
       body: optionLines(Object.fromEntries(Object.entries(all).filter(([, option]) => option.group === group))),
@@ -54,15 +57,34 @@ export function commandSections({ summary, usage, options, status, examples: sho
   ];
 }
 
+function argumentSections(usage: string): HelpSection[] {
+  const lines = ARGUMENTS.filter(([pattern]) => pattern.test(usage)).map(
+    ([, name, description]) => `  ${name.padEnd(WIDEST_NAME)}  ${description}`,
+  );
+  return lines.length === 0 ? [] : [{ title: 'Arguments', body: lines.join('\n') }];
+}
+
 function optionLines(table: OptionTable): string {
   return Object.entries(table)
     .map(([name, option]) => {
       const short = option.alias === undefined ? '    ' : `-${option.alias}, `;
       const names = `${short}--${name}${placeholder(option)}`.padEnd(WIDEST_NAME);
       const choices = option.kind === 'choice' ? `: ${option.choices.join(', ')}` : '';
-      return `  ${names}  ${option.description}${choices}${option.default === undefined ? '' : ` (default: ${option.default})`}`;
+      const preset = option.default === undefined ? '' : ` (default: ${option.default})`;
+      return `  ${names}  ${wrapped(`${option.description}${choices}${preset}`)}`;
     })
     .join('\n');
+}
+
+/** A description on as many lines as it needs, below one another. */
+function wrapped(text: string): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line !== '' && line.length + 1 + word.length > WIDEST_LINE - DESCRIPTION_COLUMN) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines.join(`\n${' '.repeat(DESCRIPTION_COLUMN)}`);
 }
 
 function placeholder(option: Option): string {
