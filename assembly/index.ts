@@ -19,7 +19,7 @@ export const SCRATCH_BYTES: i32 = TILE_BYTES;
 export { attention, attention_rows, attention_scratch_bytes } from './ops/attention';
 export { ATTENTION_CHUNK } from './ops/attention-chunk';
 export { attention_merge, attention_partial_bytes, attention_scores, attention_values } from './ops/attention-split';
-export { add, add_bias, geglu, scale, select_rows, sigmoid_gate, swiglu } from './ops/elementwise';
+export { add, add_bias, geglu, scale, select_rows, sigmoid_gate, soft_cap, swiglu } from './ops/elementwise';
 export { combine, TOP_K_EXPERTS, top_k } from './ops/experts';
 export { k_cache_bytes, store_kv, v_cache_bytes } from './ops/kv-cache';
 export { embed, mul_mat } from './ops/mul-mat';

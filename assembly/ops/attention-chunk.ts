@@ -15,6 +15,7 @@
 import { exp4 } from '../simd/exp';
 import { round_f16 } from '../simd/half';
 import { widen_f16 } from '../simd/half-pack';
+import { soft_cap_run } from '../simd/soft-cap';
 import {
   scores1,
   scores2,
@@ -109,7 +110,7 @@ export function round_queries(
 
 /**
  * The first step for every query that sees a position of the chunk: w to scores + i · stride, ATTENTION_CHUNK of them; m
- * and l to maxima and sums + i · statStride.
+ * and l to maxima and sums + i · statStride. A `cap` that is not 0 bounds s softly.
  */
 export function chunk_scores(
   scores: usize,
@@ -123,6 +124,7 @@ export function chunk_scores(
   headDim: i32,
   headDimV: i32,
   scale: f32,
+  cap: f32,
 ): void {
   const counts = counts_at(scratch, headDim, headDimV, queries);
   const starts = starts_at(scratch, headDim, headDimV, queries);
@@ -138,6 +140,7 @@ export function chunk_scores(
     const count = load<i32>(counts + (i << 2));
     if (count <= 0) continue;
     const stat = <usize>i * statStride;
+    if (cap != 0) soft_cap_run(scores + <usize>i * stride, padded(count), cap);
     soft_max(scores + <usize>i * stride, load<i32>(starts + (i << 2)), count, maxima + stat, sums + stat);
   }
 }

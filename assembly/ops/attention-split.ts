@@ -67,6 +67,7 @@ export function attention_scores(
   context: i32,
   window: i32,
   scaleBits: i32,
+  capBits: i32,
 ): void {
   const chunks = chunks_of(context);
   const group = headCount / headCountKv;
@@ -102,6 +103,7 @@ export function attention_scores(
       headDim,
       headDimV,
       reinterpret<f32>(scaleBits),
+      reinterpret<f32>(capBits),
     );
   }
 }

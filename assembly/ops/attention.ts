@@ -75,6 +75,7 @@ export function attention(
   context: i32,
   scaleBits: i32,
   window: i32,
+  capBits: i32,
 ): void {
   const group = headCount / headCountKv;
   const most = attention_rows(context, group);
@@ -103,6 +104,7 @@ export function attention(
         headDimV,
         reinterpret<f32>(scaleBits),
         window,
+        reinterpret<f32>(capBits),
       );
       row = next;
     }
@@ -124,6 +126,7 @@ function attend(
   headDimV: i32,
   scale: f32,
   window: i32,
+  cap: f32,
 ): void {
   const queries = rows * group;
   let visible = 0;
@@ -159,6 +162,7 @@ function attend(
       headDim,
       headDimV,
       scale,
+      cap,
     );
   }
   for (let i = 0; i < queries; i++) {

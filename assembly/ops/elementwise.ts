@@ -1,6 +1,7 @@
 /** Operations whose values do not meet each other. */
 
 import { exp1, exp4 } from '../simd/exp';
+import { soft_cap4 } from '../simd/soft-cap';
 
 /** Floats of an item of `add` and `copy`. */
 const SEGMENT: i32 = 1024;
@@ -71,6 +72,17 @@ export function scale(start: i32, end: i32, scratch: usize, dst: usize, x: usize
   const factor = reinterpret<f32>(factorBits);
   const last = min(end * SEGMENT, count);
   for (let i = start * SEGMENT; i < last; i++) store<f32>(dst + (i << 2), load<f32>(x + (i << 2)) * factor);
+}
+
+/** dst = cap · tanh(x / cap), `count` floats. Item: a segment of 1,024 floats, fewer at the end. */
+export function soft_cap(start: i32, end: i32, scratch: usize, dst: usize, x: usize, count: i32, capBits: i32): void {
+  const cap = f32x4.splat(reinterpret<f32>(capBits));
+  const last = min(end * SEGMENT, count);
+  let i = start * SEGMENT;
+  for (; i + 4 <= last; i += 4) v128.store(dst + (i << 2), soft_cap4(v128.load(x + (i << 2)), cap));
+  for (; i < last; i++) {
+    store<f32>(dst + (i << 2), f32x4.extract_lane(soft_cap4(v128.load32_zero(x + (i << 2)), cap), 0));
+  }
 }
 
 /** dst row = x row / (1 + e^(−gate[row])). Item: a row. */

@@ -115,6 +115,8 @@ export type Command =
       readonly scale: number;
       /** How many positions a row sees, itself included; 0 for all. */
       readonly window: number;
+      /** Bound of a soft cap on the scaled q · k; 0 for none. */
+      readonly softCap: number;
     }
   /** dst = silu(gate) · up. */
   | { readonly op: 'swiglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation }
@@ -122,6 +124,8 @@ export type Command =
   | { readonly op: 'geglu'; readonly dst: Activation; readonly gate: Activation; readonly up: Activation }
   /** dst = factor · x. */
   | { readonly op: 'scale'; readonly dst: Activation; readonly x: Activation; readonly factor: number }
+  /** dst = cap · tanh(x / cap). */
+  | { readonly op: 'softCap'; readonly dst: Activation; readonly x: Activation; readonly cap: number }
   /** dst row = x row · sigmoid(gate row), gate one value a row. */
   | { readonly op: 'sigmoidGate'; readonly dst: Activation; readonly x: Activation; readonly gate: Activation };
 

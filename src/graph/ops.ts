@@ -14,6 +14,8 @@ export interface AttentionShape {
   readonly scale: number;
   /** How many positions a row sees, itself included; 0 for all. */
   readonly window?: number;
+  /** Bound of a soft cap on the scaled q · k; 0 for none. */
+  readonly softCap?: number;
 }
 
 export class Ops {
@@ -118,7 +120,7 @@ export class Ops {
     const { headCountKv, headDim, headDimV } = shape;
     this.#commands.push({ op: 'storeKv', k, v, layer, headCountKv, headDim, headDimV });
     const dst = this.#activation(name, shape.headCount * shape.headDimV, q.rows);
-    this.#commands.push({ op: 'attention', dst, q, layer, window: 0, ...shape });
+    this.#commands.push({ op: 'attention', dst, q, layer, window: 0, softCap: 0, ...shape });
     return dst;
   }
 
@@ -139,6 +141,13 @@ export class Ops {
   scale(name: string, x: Activation, factor: number): Activation {
     const dst = this.#activation(name, x.width, x.rows);
     this.#commands.push({ op: 'scale', dst, x, factor });
+    return dst;
+  }
+
+  /** cap · tanh(x / cap). */
+  softCap(name: string, x: Activation, cap: number): Activation {
+    const dst = this.#activation(name, x.width, x.rows);
+    this.#commands.push({ op: 'softCap', dst, x, cap });
     return dst;
   }
 

@@ -39,6 +39,8 @@ export interface DecoderVariant {
   readonly embeddingScale?: number;
   /** Factor on the head's products, which are the logits otherwise. */
   readonly logitScale?: number;
+  /** Bound of a soft cap on the logits; 0 or absent for none. */
+  readonly logitSoftCap?: number | undefined;
 }
 
 /** Records embedding and every block; for a pass with outputs also the final norm and the head. */
@@ -46,7 +48,7 @@ export function decoder(
   ops: Ops,
   model: Model,
   block: (x: Activation, prefix: string, layer: number) => Activation,
-  { embeddingScale, logitScale }: DecoderVariant = {},
+  { embeddingScale, logitScale, logitSoftCap = 0 }: DecoderVariant = {},
 ): Activation | undefined {
   const { blockCount, rmsEps } = model.hyperparameters;
   ops.layer = undefined;
@@ -61,8 +63,10 @@ export function decoder(
   x = ops.selectOutputs('output_rows', x); // [outputs, embedding]
   x = ops.rmsNorm('output_norm', x, model.weight('output_norm.weight'), rmsEps);
   const head = model.optional('output.weight') ?? model.weight('token_embd.weight');
-  if (logitScale === undefined) return ops.mulMat('logits', head, x); // [outputs, vocabulary]
-  return ops.scale('logits', ops.mulMat('logits_unscaled', head, x), logitScale);
+  if (logitScale === undefined && logitSoftCap === 0) return ops.mulMat('logits', head, x); // [outputs, vocabulary]
+  let logits = ops.mulMat('logits_raw', head, x);
+  if (logitScale !== undefined) logits = ops.scale(logitSoftCap === 0 ? 'logits' : 'logits_scaled', logits, logitScale);
+  return logitSoftCap === 0 ? logits : ops.softCap('logits', logits, logitSoftCap);
 }
 
 /** What stands before and behind attention or FFN. */
@@ -81,6 +85,8 @@ export interface AttentionVariant extends BranchVariant {
   readonly rope?: RopeParameters | 'none';
   /** Positions that a row sees; 0 or absent for all. */
   readonly window?: number;
+  /** Bound of a soft cap on the scaled q · k; 0 or absent for none. */
+  readonly softCap?: number | undefined;
   /** Matrix of a projection. Default: `attn_q.weight`, `attn_k.weight`, `attn_v.weight` of the block. */
   readonly projection?: (name: 'q' | 'k' | 'v') => Weight;
 }
@@ -110,7 +116,8 @@ export function attention(
   const q = rotate('q', projectInput('q', x)); // [rows, headCount · headDim]
   const k = rotate('k', projectInput('k', x)); // [rows, headCountKv · headDim]
   const v = projectInput('v', x); // [rows, headCountKv · headDimV]
-  const shape = { headCount, headCountKv, headDim, headDimV, scale: attentionScale, window: variant.window ?? 0 };
+  const { window = 0, softCap = 0 } = variant;
+  const shape = { headCount, headCountKv, headDim, headDimV, scale: attentionScale, window, softCap };
   const attended = ops.attention('attn_kqv', q, k, v, shape); // [rows, headCount · headDimV]
   const output = project('output', model.weight(`${prefix}.attn_output.weight`), attended);
   return residual(ops, model, input, output, prefix, 'attn', variant);

@@ -55,7 +55,7 @@ export const BLOCK_STAGES: readonly Stage[] = [
 export const OUTER_STAGES: readonly Stage[] = [
   { name: 'embedding', label: 'embedding', parts: [['embd', 'embd_scaled']] },
   { name: 'final_norm', label: 'final norm', parts: [['output_norm']] },
-  { name: 'logits', label: 'logits', parts: [['logits_unscaled', 'logits']] },
+  { name: 'logits', label: 'logits', parts: [['logits_raw', 'logits_scaled', 'logits']] },
 ];
 
 export const STAGES: readonly Stage[] = [...OUTER_STAGES, ...BLOCK_STAGES];

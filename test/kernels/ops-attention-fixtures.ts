@@ -9,6 +9,8 @@ export interface AttentionCase {
   readonly context: number;
   /** Positions that a row sees; 0 or absent for all. */
   readonly window?: number;
+  /** Bound of a soft cap on the scores; absent for none. */
+  readonly softCap?: number;
   /** Positions stored in each sequence's cache. */
   readonly stored: readonly number[];
   /** Rows of the pass. */
@@ -90,7 +92,7 @@ export class AttentionBench {
     const count = rows.length * headCount * headDimV;
     const dst = bench.reserve(count * 4);
     const args = [dst, this.#q, this.#kCache, this.#vCache, ...this.#places, ...this.#sizes(), this.#scale];
-    this.#items('attention', items, order, [...args, this.#window()]);
+    this.#items('attention', items, order, [...args, this.#window(), this.#cap()]);
     return bench.read(dst, count).slice();
   }
 
@@ -103,7 +105,7 @@ export class AttentionBench {
     const dst = bench.reserve(count * 4);
     const items = rows.length * headCountKv * Math.ceil(context / bench.constant('ATTENTION_CHUNK'));
     const sizes = [...this.#sizes(), this.#window()];
-    const scores = [partial, this.#q, this.#kCache, ...this.#places, ...sizes, this.#scale];
+    const scores = [partial, this.#q, this.#kCache, ...this.#places, ...sizes, this.#scale, this.#cap()];
     this.#items('attention_scores', items, order, scores);
     this.#items('attention_values', items, order, [partial, this.#vCache, ...this.#places, ...sizes]);
     const merge = [dst, partial, this.#places[0]!, rows.length, headCount, headCountKv, headDimV, context];
@@ -113,6 +115,10 @@ export class AttentionBench {
 
   #window(): number {
     return this.#shape.window ?? 0;
+  }
+
+  #cap(): number {
+    return floatBits(this.#shape.softCap ?? 0);
   }
 
   #sizes(): number[] {
@@ -151,7 +157,8 @@ export function attentionTwin(shape: AttentionCase, data: AttentionData): Twin {
       for (let p = first; p <= position; p++) {
         let sum = 0;
         for (let i = 0; i < headDim; i++) sum += q[i]! * k[(p * headCountKv + kvHead) * headDim + i]!;
-        scores.push(sum * data.scale);
+        const score = sum * data.scale;
+        scores.push(shape.softCap ? shape.softCap * Math.tanh(score / shape.softCap) : score);
       }
       const largest = scores.reduce((a, b) => Math.max(a, b));
       const powers = scores.map((score) => Math.exp(score - largest));

@@ -33,6 +33,9 @@ const SHAPES = [
   shapeOf(2, 2, 2, 2),
   // Windows within a chunk, over the border of two, of just one position, and wider than everything.
   ...[1, 5, 100, 130, 256, 1000].map((window) => ({ ...shapeOf(6, 2, 64), window })),
+  // A soft cap that most scores feel.
+  { ...shapeOf(6, 2, 64), softCap: 2 },
+  { ...shapeOf(3, 1, 96, 48), softCap: 3, window: 100 },
 ];
 
 test('attention against its twin in f64', async () => {

@@ -232,6 +232,23 @@ test('geglu, scale and sigmoid_gate against f64', async () => {
   });
 });
 
+test('soft_cap against f64', async () => {
+  const count = 1303;
+  const x = Float32Array.from({ length: count }, (_, i) => (i < 1300 ? -400 + (800 * i) / 1299 : 0));
+  x[1300] = Number.POSITIVE_INFINITY;
+  x[1301] = Number.NaN;
+  const capped = await divided(Math.ceil(count / 1024), count, (bench, ranges) => {
+    const from = bench.floats(x);
+    const dst = bench.reserve(count * 4);
+    for (const [start, end] of ranges) bench.call('soft_cap', start, end, 0, dst, from, count, floatBits(30));
+    return dst;
+  });
+  capped.forEach((value, i) => {
+    if (i === 1301) assert.ok(Number.isNaN(value));
+    else assert.ok(Math.abs(value - 30 * Math.tanh(x[i]! / 30)) <= 4e-6, `${x[i]} → ${value}`);
+  });
+});
+
 /** Soft-max of two logits 0 and x, without normalising, shows e^x: p₁ / p₀ up to two roundings. */
 test('exp: error table over the range, through top_k', async () => {
   const bench = await simdBench(64);

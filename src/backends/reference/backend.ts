@@ -249,6 +249,12 @@ class ReferenceBackend implements Backend {
         for (let i = 0; i < out.length; i++) out[i] = x[i]! * Math.fround(command.factor);
         return;
       }
+      case 'softCap': {
+        const x = read(command.x);
+        const out = write(command.dst);
+        for (let i = 0; i < out.length; i++) out[i] = softCap(x[i]!, command.cap);
+        return;
+      }
       case 'sigmoidGate': {
         const { width } = command.x;
         const x = read(command.x);
@@ -334,6 +340,10 @@ class ReferenceBackend implements Backend {
   }
 }
 
+function softCap(x: number, cap: number): number {
+  return cap * Math.tanh(x / cap);
+}
+
 function toHalf(value: number): number {
   return halfToFloat(floatToHalf(value));
 }
@@ -401,7 +411,7 @@ function attention(
   command: Command & { op: 'attention' },
   { positions, sequences }: PassInputs,
 ): void {
-  const { headCount, headCountKv, headDim, headDimV, scale, window } = command;
+  const { headCount, headCountKv, headDim, headDimV, scale, window, softCap: cap } = command;
   const group = headCount / headCountKv;
   positions.forEach((position, row) => {
     const cache = caches[sequences[row]!]!;
@@ -416,7 +426,7 @@ function attention(
         const key = (p * headCountKv + kvHead) * headDim;
         let sum = 0;
         for (let i = 0; i < headDim; i++) sum += rounded[i]! * cache.k[key + i]!;
-        scores[p - first] = sum * scale;
+        scores[p - first] = cap === 0 ? sum * scale : softCap(sum * scale, cap);
       }
       const largest = scores.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
       const powers = scores.map((score) => Math.exp(score - largest));

@@ -14,6 +14,7 @@ export const KERNELS = [
   'swiglu',
   'geglu',
   'scale',
+  'soft_cap',
   'sigmoid_gate',
   'select_rows',
   'top_k',

@@ -163,13 +163,16 @@ class Lowering {
         return this.#storeKv(command);
       case 'attention':
         return this.#attention(command);
-      case 'scale': {
+      case 'scale':
+      case 'softCap': {
         const x = this.#home(command.x);
         const dst = this.#define(command.dst, x.bank);
         const count = command.x.rows * command.x.width;
         const items = Math.ceil(count / SEGMENT);
-        const args = [dst, x, count, floatBits(command.factor)];
-        return this.#call('scale', x.bank, items, this.#least(items), args, [x], [dst]);
+        const [kernel, number] =
+          command.op === 'scale' ? ['scale' as const, command.factor] : ['soft_cap' as const, command.cap];
+        const args = [dst, x, count, floatBits(number)];
+        return this.#call(kernel, x.bank, items, this.#least(items), args, [x], [dst]);
       }
       case 'sigmoidGate': {
         const x = this.#home(command.x);
@@ -271,11 +274,11 @@ class Lowering {
     const shape = [rows, headCount, headCountKv, headDim, headDimV, contextLength];
     const positions = this.#placement.input('positions', bank);
     const sequences = this.#placement.input('sequences', bank);
-    const scale = floatBits(command.scale);
+    const [scale, cap] = [floatBits(command.scale), floatBits(command.softCap)];
     if (rows > FEW_ROWS) {
       const dst = this.#define(command.dst, bank);
       const items = headCountKv * Math.ceil(rows / kernels.attention_rows(contextLength, headCount / headCountKv));
-      const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale, window];
+      const args = [dst, q, cache.k, cache.v, positions, sequences, ...shape, scale, window, cap];
       return this.#call('attention', bank, items, 1, args, [q, cache.k, cache.v], [dst]);
     }
     const partial = this.#buffer(bank, kernels.attention_partial_bytes(rows, headCount, contextLength, headDimV) >>> 0);
@@ -283,7 +286,7 @@ class Lowering {
     const items = rows * headCountKv * Math.ceil(contextLength / kernels.ATTENTION_CHUNK.value);
     // In a long context most items lie behind the row's position and do nothing: take more of them at once.
     const least = Math.max(1, items >> 9);
-    const scoreArgs = [partial, q, cache.k, positions, sequences, ...shape, window, scale];
+    const scoreArgs = [partial, q, cache.k, positions, sequences, ...shape, window, scale, cap];
     this.#call('attention_scores', bank, items, least, scoreArgs, [q, cache.k], [partial]);
     const valueArgs = [partial, cache.v, positions, sequences, ...shape, window];
     this.#call('attention_values', bank, items, least, valueArgs, [partial, cache.v], [partial]);
