@@ -216,6 +216,17 @@ const FIXTURES: Readonly<Record<string, Fixture>> = {
     tokenizer: 'llama-bpe',
     typeOf: all('F16'),
   },
+  // Caps that scores and logits feel, and a window shorter than the prompts.
+  'tiny-gemma2-f16': {
+    shape: { architecture: 'gemma2', ...SMALL, blocks: 3, rmsEps: 1e-6, tiedHead: true },
+    tokenizer: 'gemma',
+    typeOf: all('F16'),
+    metadata: {
+      'gemma2.attention.sliding_window': u32(12),
+      'gemma2.attn_logit_softcapping': f32(1.5),
+      'gemma2.final_logit_softcapping': f32(4),
+    },
+  },
 };
 
 const TEXTS = [

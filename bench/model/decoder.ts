@@ -11,6 +11,7 @@ export interface DecoderShape {
     | 'qwen2'
     | 'qwen3'
     | 'qwen3moe'
+    | 'gemma2'
     | 'gemma3'
     | 'granite'
     | 'olmo2'
@@ -121,7 +122,7 @@ export function decoderTensors(
   const { width, feedForward, headDim, architecture } = shape;
   const query = shape.heads * headDim;
   const keyValue = shape.headsKv * headDim;
-  const gemma = architecture === 'gemma3';
+  const gemma = architecture === 'gemma2' || architecture === 'gemma3';
   const preNorm = architecture !== 'olmo2';
   const postNorm = gemma || architecture === 'olmo2';
   const { factors } = shape;
@@ -170,7 +171,12 @@ export function decoderTensors(
       vector(`blk.${layer}.attn_k.bias`, keyValue, 0, 0.5);
       vector(`blk.${layer}.attn_v.bias`, keyValue, 0, 0.1);
     }
-    if (architecture === 'qwen3' || architecture === 'qwen3moe' || architecture === 'olmo2' || gemma) {
+    if (
+      architecture === 'qwen3' ||
+      architecture === 'qwen3moe' ||
+      architecture === 'olmo2' ||
+      architecture === 'gemma3'
+    ) {
       // Here the norms set the scale of queries and keys: of each head, or of all together.
       const [q, k] = architecture === 'olmo2' ? [query, keyValue] : [headDim, headDim];
       vector(`blk.${layer}.attn_q_norm.weight`, q, Math.sqrt(scales.attention), scales.norms);

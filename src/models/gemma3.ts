@@ -38,7 +38,7 @@ function isSliding(
 export const gemma3: Architecture = {
   name: 'gemma3',
   adjust: (hp) => {
-    if (hp.finalLogitSoftcapping !== 0) {
+    if ((hp.finalLogitSoftcapping ?? 0) !== 0) {
       const message = `${hp.sourceName}: gemma3.final_logit_softcapping is ${hp.finalLogitSoftcapping}, only 0 is supported`;
       throw new AprError('UNSUPPORTED', message);
     }

@@ -48,8 +48,9 @@ export interface Hyperparameters {
   readonly slidingWindow: number;
   /** The last of so many layers has no sliding window, the others have one; undefined where the file does not say. */
   readonly slidingWindowPattern: number | undefined;
-  /** Bound of a soft cap on the logits; 0 for none. */
-  readonly finalLogitSoftcapping: number;
+  /** Bounds of soft caps on the scores of attention and on the logits; 0 for none, undefined where the file does not say. */
+  readonly attentionSoftcapping: number | undefined;
+  readonly finalLogitSoftcapping: number | undefined;
   /** Factors on the embedding and on what blocks add to the residual stream, and divisor of the logits; 0 for none. */
   readonly embeddingScale: number;
   readonly residualScale: number;
@@ -153,7 +154,8 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     sharedExpertFeedForwardLength: metadata.uint(key('expert_shared_feed_forward_length')) ?? 0,
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
     slidingWindowPattern: metadata.uint(key('attention.sliding_window_pattern')),
-    finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')) ?? 0,
+    attentionSoftcapping: metadata.float(key('attn_logit_softcapping')),
+    finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')),
     embeddingScale: metadata.float(key('embedding_scale')) ?? 0,
     residualScale: metadata.float(key('residual_scale')) ?? 0,
     logitScale: metadata.float(key('logit_scale')) ?? 0,

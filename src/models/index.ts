@@ -2,6 +2,7 @@
 
 import { AprError } from '../errors.ts';
 import type { Architecture } from './architecture.ts';
+import { gemma2 } from './gemma2.ts';
 import { gemma3 } from './gemma3.ts';
 import { granite } from './granite.ts';
 import { normaliseArchitecture } from './hyperparameters.ts';
@@ -15,6 +16,7 @@ import { qwen3moe } from './qwen3moe.ts';
 import { smollm3 } from './smollm3.ts';
 
 const ARCHITECTURES: readonly Architecture[] = [
+  gemma2,
   gemma3,
   granite,
   llama,

@@ -123,6 +123,7 @@ test('there are golden values for every architecture and tensor type', () => {
     'qwen3-',
     'qwen3moe',
     'gemma3',
+    'gemma2',
     'granite',
     'smollm3',
     'olmo2',

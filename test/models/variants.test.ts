@@ -224,6 +224,35 @@ test('granite: no turn where the file says so, and a divisor of the logits it mu
   );
 });
 
+test('gemma2: every second layer has the window, caps are those of the file or 50 and 30', () => {
+  const passOf = (more: Values) => {
+    const { architecture, hp } = read('gemma2', { block_count: 4, context_length: 8192, ...more });
+    const commands = commandsOf(architecture, hp, 8192);
+    const layers = commands.flatMap((c) => (c.op === 'attention' ? [[c.window, c.softCap]] : []));
+    return { layers, caps: commands.flatMap((c) => (c.op === 'softCap' ? [c.cap] : [])), defaults: hp.defaults };
+  };
+  const { layers, caps, defaults } = passOf({});
+  assert.equal(layers, [
+    [4096, 50],
+    [0, 50],
+    [4096, 50],
+    [0, 50],
+  ]);
+  assert.equal(caps, [30]);
+  assert.is(defaults['gemma2.attn_logit_softcapping'], 50);
+  const own = passOf({
+    'attention.sliding_window': 64,
+    attn_logit_softcapping: 7,
+    final_logit_softcapping: 0,
+    'attention.sliding_window_pattern': 4,
+  });
+  assert.equal(
+    own.layers.map(([window]) => window),
+    [64, 64, 64, 0],
+  );
+  assert.equal([own.layers[0]![1], own.caps], [7, []]);
+});
+
 test('smollm3: every fourth layer does not turn queries and keys', () => {
   const { architecture, hp } = read('smollm3', { block_count: 9 });
   const commands = commandsOf(architecture, hp, 64);
