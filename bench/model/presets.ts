@@ -40,9 +40,10 @@ const QWEN_CONTROL = [
  */
 function q4KM(blocks: number, width: number, feedForward: number, odd: GgmlTypeName): TypeOf {
   return (tensor, layer) => {
-    const rowLength = tensor.endsWith('ffn_down') ? feedForward : width;
+    if (tensor.endsWith('ffn_gate_inp')) return 'F32';
+    const rowLength = /ffn_down(_exps)?$/.test(tensor) ? feedForward : width;
     if (rowLength % 256 !== 0) return odd;
-    const more = layer === undefined || (/(attn_v|ffn_down)$/.test(tensor) && moreBits(layer, blocks));
+    const more = layer === undefined || (/(attn_v|ffn_down(_exps)?)$/.test(tensor) && moreBits(layer, blocks));
     return more ? 'Q6_K' : 'Q4_K';
   };
 }
@@ -64,6 +65,29 @@ function qwen25(blocks: number, width: number, feedForward: number, heads: numbe
   };
 }
 
+/** Qwen3-0.6B with all its matrices in one type. */
+function qwen3Small(type: GgmlTypeName, fileType: number): Preset {
+  return {
+    title: 'Synthetic Qwen3 0.6B shape',
+    shape: {
+      architecture: 'qwen3',
+      blocks: 28,
+      width: 1024,
+      feedForward: 3072,
+      heads: 16,
+      headsKv: 8,
+      headDim: 128,
+      vocabulary: QWEN_VOCABULARY,
+      context: 40_960,
+      ropeBase: 1e6,
+      rmsEps: 1e-6,
+      tiedHead: true,
+    },
+    typeOf: () => type,
+    fileType,
+  };
+}
+
 export const PRESETS: Readonly<Record<string, Preset>> = {
   'qwen2.5-1.5b-q4_k_m': {
     title: 'Synthetic Qwen2.5 1.5B shape',
@@ -76,6 +100,32 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     shape: qwen25(24, 896, 4864, 14, 2),
     // llama.cpp falls back to Q5_0 where Q4_K does not fit; Q8_0 here, so the file is larger than a real one.
     typeOf: q4KM(24, 896, 4864, 'Q8_0'),
+    fileType: 15,
+  },
+  'qwen3-0.6b-q8_0': qwen3Small('Q8_0', 7),
+  'qwen3-0.6b-q4_0': qwen3Small('Q4_0', 2),
+  'qwen3-0.6b-q6_k': qwen3Small('Q6_K', 18),
+  'qwen3-0.6b-iq4_xs': qwen3Small('IQ4_XS', 30),
+  'qwen3-0.6b-mxfp4': qwen3Small('MXFP4', 38),
+  /** 18.6 GB. */
+  'qwen3-coder-30b-a3b-q4_k_m': {
+    title: 'Synthetic Qwen3-Coder 30B-A3B shape',
+    shape: {
+      architecture: 'qwen3moe',
+      blocks: 48,
+      width: 2048,
+      feedForward: 768,
+      heads: 32,
+      headsKv: 4,
+      headDim: 128,
+      vocabulary: QWEN_VOCABULARY,
+      context: 262_144,
+      ropeBase: 1e7,
+      rmsEps: 1e-6,
+      tiedHead: false,
+      experts: { count: 128, used: 8 },
+    },
+    typeOf: q4KM(48, 2048, 768, 'Q8_0'),
     fileType: 15,
   },
 };

@@ -70,12 +70,47 @@ const q6kScales: BlockScales = {
   },
 };
 
+/** `kvalues_iq4nl` of ggml-common.h. */
+const IQ4_BOOK = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/** Twice the magnitudes of E2M1. */
+const MXFP4_BOOK = [0, 1, 2, 3, 4, 6, 8, 12];
+
+function rootMeanSquare(values: readonly number[]): number {
+  return Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / values.length);
+}
+
+/** IQ4_XS: d, then eight scales of 6 bits less 32, the upper two bits of each in a word, the lower four in nibbles. */
+const iq4xsScales: BlockScales = {
+  at: 0,
+  length: 8,
+  write(view, deviation, random) {
+    view.setUint16(0, floatToHalf(deviation / (rootMeanSquare(IQ4_BOOK) * 23.5)), true);
+    let high = 0;
+    for (let j = 0; j < 8; j++) {
+      const scale = 32 + sign(random) * (16 + random.below(16));
+      high |= (scale >> 4) << (2 * j);
+      view.setUint8(4 + (j >> 1), view.getUint8(4 + (j >> 1)) | ((scale & 15) << (4 * (j & 1))));
+    }
+    view.setUint16(2, high, true);
+  },
+};
+
+/** MXFP4: a power of two. */
+const mxfp4Scales: BlockScales = {
+  at: 0,
+  length: 1,
+  write: (view, deviation, random) =>
+    view.setUint8(0, Math.round(128 + Math.log2(deviation / rootMeanSquare(MXFP4_BOOK)) + random.between(-0.5, 0.5))),
+};
+
 const SCALES: Partial<Record<GgmlTypeName, BlockScales>> = {
   Q4_0: singleScale(spread(16, 8)),
   Q8_0: singleScale(spread(255, 127)),
   Q4_K: kScales(16),
   Q5_K: kScales(32),
   Q6_K: q6kScales,
+  IQ4_XS: iq4xsScales,
+  MXFP4: mxfp4Scales,
 };
 
 /** Writes the bits of one float. */
