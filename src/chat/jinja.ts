@@ -4,21 +4,26 @@
  * that is what templates count on: `'1' == 1` is false, `1 / 2` a float, `d.items` a method before it is a key.
  */
 
+import { type HiddenNames, hiddenNames } from './jinja/frames.ts';
 import { globals, TemplateRefusal, toValue } from './jinja/globals.ts';
 import { Interpreter } from './jinja/interpreter.ts';
 import { Meter, TemplateLimit } from './jinja/meter.ts';
 import { parse } from './jinja/parser.ts';
 import { Scope } from './jinja/scope.ts';
-import type { Block } from './jinja/syntax.ts';
+import type { Block, Filter } from './jinja/syntax.ts';
 
 export { TemplateLimit, TemplateRefusal };
 
 /** A template that has been read. */
-export type Program = Block;
+export interface Program {
+  readonly body: Block;
+  readonly hidden: HiddenNames;
+}
 
 /** @throws Error when the template cannot be parsed */
 export function parseTemplate(template: string): Program {
-  return parse(template);
+  const body = parse(template);
+  return { body, hidden: hiddenNames(body) };
 }
 
 /**
@@ -28,14 +33,15 @@ export function asksFor(program: Program, names: readonly string[]): boolean {
   const read = new Set<unknown>();
   const set = new Set<unknown>();
   const tested = new Set<unknown>();
-  const pending: unknown[] = [program];
+  const pending: unknown[] = [program.body];
   while (pending.length > 0) {
     const node = pending.pop();
     if (typeof node !== 'object' || node === null) continue;
-    const { type, name, operand } = node as Readonly<Record<string, unknown>>;
+    const { type, name, operand, filter } = node as Readonly<Record<string, unknown>>;
     if (type === 'name') read.add(name);
     if (type === 'variable') set.add(name);
-    if (type === 'test') tested.add((operand as { readonly name?: unknown }).name);
+    const isDefault = type === 'filter' && ['default', 'd'].includes((filter as Filter).name);
+    if (type === 'test' || isDefault) tested.add((operand as { readonly name?: unknown }).name);
     pending.push(...Object.values(node));
   }
   return names.some((name) => read.has(name) && (!set.has(name) || tested.has(name)));
@@ -46,9 +52,9 @@ export function asksFor(program: Program, names: readonly string[]): boolean {
  * @throws TemplateRefusal, TemplateLimit, Error
  */
 export function renderTemplate(program: Program, variables: Readonly<Record<string, unknown>>, now: Date): string {
-  const interpreter = new Interpreter(new Meter());
+  const interpreter = new Interpreter(new Meter(), program.hidden);
   const outer = new Scope();
   for (const [name, value] of globals(interpreter, now)) outer.set(name, value);
   for (const [name, value] of Object.entries(variables)) outer.set(name, toValue(value));
-  return interpreter.render(program, new Scope(outer));
+  return interpreter.render(program.body, outer);
 }

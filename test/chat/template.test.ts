@@ -222,6 +222,7 @@ test('thinking: off unless asked for, refused where the template does not know i
   assert.is(joined(setUp(source).template.render(user('x'), { thinking: true })), 'think True');
   assert.ok(asks('{{ enable_thinking }}'));
   assert.ok(asks('{% if thinking is not defined %}{% set thinking = false %}{% endif %}{{ thinking }}'));
+  assert.ok(asks('{% set thinking = thinking | default(true) %}{{ thinking }}'));
   assert.not.ok(asks(CHATML));
   assert.not.ok(
     asks('{% for m in messages %}{{ m.thinking }}{% set thinking = m.content %}{{ thinking }}{% endfor %}'),

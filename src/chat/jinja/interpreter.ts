@@ -2,6 +2,7 @@
 
 import { attributeOf, itemOf } from './attributes.ts';
 import { FILTERS } from './filters.ts';
+import type { HiddenNames } from './frames.ts';
 import { createLoop } from './loop.ts';
 import type { Meter } from './meter.ts';
 import { arithmetic, iterate, slice, test } from './operators.ts';
@@ -62,15 +63,24 @@ class Output {
 export class Interpreter implements Runtime {
   readonly meter: Meter;
 
-  constructor(meter: Meter) {
+  readonly #hidden: HiddenNames;
+
+  constructor(meter: Meter, hidden: HiddenNames) {
     this.meter = meter;
+    this.#hidden = hidden;
   }
 
-  /** Text of a block. */
-  render(block: Block, scope: Scope): string {
+  /** Text of a block with names of its own. */
+  render(block: Block, outer: Scope): string {
     const out = new Output(this.meter);
-    this.#run(block, scope, out);
+    this.#run(block, this.#enter(block, outer), out);
     return out.text;
+  }
+
+  #enter(block: Block, outer: Scope): Scope {
+    const scope = new Scope(outer);
+    for (const name of this.#hidden.get(block) ?? []) scope.set(name, new Undefined(`'${name}' is undefined`));
+    return scope;
   }
 
   #run(block: Block, scope: Scope, out: Output): Ending {
@@ -100,7 +110,7 @@ export class Interpreter implements Runtime {
         this.#assign(statement.target, this.evaluate(statement.value, scope), scope);
         return undefined;
       case 'setBlock': {
-        const text = this.render(statement.body, new Scope(scope));
+        const text = this.render(statement.body, scope);
         this.#assign(statement.target, this.#filtered(text, statement.filters, scope), scope);
         return undefined;
       }
@@ -119,12 +129,12 @@ export class Interpreter implements Runtime {
         return undefined;
       }
       case 'filterBlock': {
-        const text = this.render(statement.body, new Scope(scope));
+        const text = this.render(statement.body, scope);
         out.write(textOf(this.meter, this.#filtered(text, statement.filters, scope)));
         return undefined;
       }
       case 'with': {
-        const inner = new Scope(scope);
+        const inner = this.#enter(statement.body, scope);
         for (const [target, value] of statement.bindings) this.#assign(target, this.evaluate(value, scope), inner);
         return this.#run(statement.body, inner, out);
       }
@@ -151,12 +161,12 @@ export class Interpreter implements Runtime {
     const loop = createLoop(this.meter, items, depth, isRecursive ? recurse : undefined);
     for (const [index, item] of items.entries()) {
       this.meter.step();
-      const inner = new Scope(scope);
+      const inner = this.#enter(body, scope);
       inner.set('loop', loop(index));
       this.#assign(target, item, inner);
       if (this.#run(body, inner, out) === 'break') return undefined;
     }
-    return items.length === 0 ? this.#run(otherwise, new Scope(scope), out) : undefined;
+    return items.length === 0 ? this.#run(otherwise, this.#enter(otherwise, scope), out) : undefined;
   }
 
   #assign(target: Target, value: Value, scope: Scope): void {
