@@ -26,6 +26,11 @@ export interface Runner {
 const SLICE_MS = 30;
 /** A session without a pass ends after this time: a consumer that walked away must not keep the process alive. */
 const IDLE_MS = 50;
+/**
+ * After so long without a step of a pass done, the threads are taken to have lost one another. A step takes seconds at
+ * most, also with the largest matrices on a slow machine.
+ */
+const STALL_MS = 120_000;
 /** How often the host looks by itself whether a pass has finished, should a notification get lost. */
 const PULSE_MS = 100;
 
@@ -76,13 +81,21 @@ export type SessionTasks = (sequence: number, times: TimesBuffer | undefined) =>
 export class WorkerRunner implements Runner {
   readonly #pool: KernelPool<KernelTask>;
   readonly #control: Int32Array;
-  readonly #exports: KernelExports;
+  readonly #exports: Pick<KernelExports, 'barrier_abort'>;
+  readonly #stallMs: number;
   readonly #tasks: SessionTasks;
   #session: Session | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #failure: AprError | undefined;
 
-  constructor(pool: KernelPool<KernelTask>, control: Int32Array, exports: KernelExports, tasks: SessionTasks) {
+  constructor(
+    pool: KernelPool<KernelTask>,
+    control: Int32Array,
+    exports: Pick<KernelExports, 'barrier_abort'>,
+    tasks: SessionTasks,
+    stallMs = STALL_MS,
+  ) {
+    this.#stallMs = stallMs;
     this.#pool = pool;
     this.#control = control;
     this.#exports = exports;
@@ -102,8 +115,14 @@ export class WorkerRunner implements Runner {
     if (signal?.aborted) stop();
     else signal?.addEventListener('abort', stop, { once: true });
     let pulse: ReturnType<typeof setInterval> | undefined;
+    const watch = createWatch(control, this.#stallMs);
     try {
       for (;;) {
+        const lost = watch();
+        if (lost !== undefined) {
+          this.fail(lost);
+          throw lost;
+        }
         const finished = Atomics.load(control, CONTROL.FINISHED);
         if (finished === sequence) break;
         const change = changeOf(control, CONTROL.FINISHED, finished);
@@ -172,4 +191,29 @@ export class WorkerRunner implements Runner {
     Atomics.add(this.#control, CONTROL.SEQUENCE, 1);
     Atomics.notify(this.#control, CONTROL.SEQUENCE);
   }
+}
+
+/**
+ * Looks at the words by which threads meet, and gives an error when they have stayed as they are for `stallMs`. A pass
+ * that never ends is a fault of ours: the words are what finding it takes.
+ */
+function createWatch(control: Int32Array, stallMs: number): () => AprError | undefined {
+  const state = (): string =>
+    [CONTROL.DONE, CONTROL.BARRIER, CONTROL.BARRIER + 1].map((word) => Atomics.load(control, word)).join(', ');
+  let last = state();
+  let since = performance.now();
+  return () => {
+    const now = state();
+    if (now !== last) {
+      last = now;
+      since = performance.now();
+    }
+    const waited = performance.now() - since;
+    if (waited < stallMs) return undefined;
+    const seconds = Math.round(waited / 1000);
+    const message =
+      `the kernel threads have lost one another: none got further for ${seconds} s (done, arrived, generation: ${now}); ` +
+      'please report this, and create a new engine';
+    return new AprError('INFERENCE', message, { seconds, meeting: now });
+  };
 }
