@@ -45,7 +45,7 @@ export const TRACE_OPTIONS = {
     kind: 'text',
     placeholder: 'OTHER',
     group: 'Comparison',
-    description: 'Hold it against a model of the same shape, backend:reference, or a folder of saved tensors',
+    description: 'A like model, backend:reference or saved tensors: where do they part? (status 5)',
   },
   threshold: {
     kind: 'number',
@@ -63,7 +63,7 @@ export const TRACE_OPTIONS = {
     max: Number.MAX_VALUE,
     default: '0.05',
     group: 'Comparison',
-    description: 'Largest difference that still agrees, as a share of the reference (L2 norms)',
+    description: 'Largest relative difference (L2) that still agrees',
   },
 
   'save-tensors': {

@@ -43,7 +43,8 @@ export function tracePage(trace: Trace): string {
         ]),
     '<h2>Spread of the values</h2>',
     '<p class="soft">Standard deviation of every stage of every layer. Point at a field for its figures.</p>',
-    `<div class="wide">${heatMap(trace)}</div>`,
+    `<div class="wide">${stageMap(trace)}</div>`,
+    stepMap(trace),
     logitsTable(trace),
   ];
   return htmlPage(`apr trace ${model}`, sections.join('\n'));
@@ -53,46 +54,103 @@ function statement(good: boolean, text: string): string {
   return `<p class="say ${good ? 'good' : 'bad'}"><span>${escapeHtml(text)}</span></p>`;
 }
 
-/** Layers downwards, stages across. */
-function heatMap({ layers }: Trace): string {
-  const columns = STAGES.filter(([name]) => layers.some((layer) => layer[name] !== undefined));
-  // With room for it, the number stands in its field.
-  const [width, height] = [74, layers.length <= 48 ? 20 : 11];
-  const [left, top] = [34, 20];
-  const logs = layers.flatMap((layer) => columns.map(([name]) => logOf((layer[name] as Statistics | undefined)?.std)));
-  const known = logs.filter(Number.isFinite);
-  const least = known.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
-  const most = known.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
-  const share = (std: number): number => (most > least ? (logOf(std) - least) / (most - least) : 0.5);
-  const parts: string[] = columns.map(
-    ([, label], i) => `<text x="${left + (i + 0.5) * width}" y="${top - 6}" text-anchor="middle">${label}</text>`,
+/** Stages across, layers downwards. */
+function stageMap({ layers }: Trace): string {
+  const columns = STAGES.filter(([name]) => layers.some((layer) => layer[name] !== undefined)).filter(
+    // A dense FFN ends in its down projection: one column is enough.
+    ([name]) => name !== 'ffn_down' || layers.some((layer) => layer.ffn_down !== layer.ffn_out),
   );
-  layers.forEach((layer, row) => {
-    const y = top + row * height;
-    if (height > 15 || row % 5 === 0) {
-      parts.push(`<text x="${left - 6}" y="${y + height - 6}" text-anchor="end">${layer.layer_idx}</text>`);
-    }
-    columns.forEach(([name, label], column) => {
+  return heatMap({
+    label: 'Spread of the values by layer and stage',
+    width: 74,
+    rows: layers.map(({ layer_idx }) => String(layer_idx)),
+    columns: columns.map(([, label]) => label),
+    field: (row, column) => {
+      const [layer, [name, label]] = [layers[row]!, columns[column]!];
       const stats = layer[name] as Statistics | undefined;
-      if (stats === undefined) return;
-      const x = left + column * width;
+      if (stats === undefined) return undefined;
       const broken = stats.nan_count + stats.inf_count;
-      const title = `layer ${layer.layer_idx}, ${label}: ${describe(stats)}`;
-      const { fill, text } =
-        broken > 0 || stats.std === null ? { fill: 'var(--bad)', text: '#fff' } : heatColour(share(stats.std));
-      const shown = broken > 0 || stats.std === null ? `${broken} not finite` : stats.std.toPrecision(3);
-      const number =
-        height > 15
-          ? `<text x="${x + width / 2}" y="${y + 14}" text-anchor="middle" style="fill:${text}">${shown}</text>`
-          : '';
+      return {
+        std: broken > 0 ? null : stats.std,
+        title: `layer ${layer.layer_idx}, ${label}: ${describe(stats)}`,
+        ...(broken > 0 ? { broken: `${broken} broken` } : {}),
+      };
+    },
+  });
+}
+
+/** Generated tokens across, the outputs of layers downwards. */
+function stepMap({ generation, num_layers }: Trace): string {
+  const steps = generation?.steps ?? [];
+  if (steps.length === 0) return '';
+  const map = heatMap({
+    label: 'Spread of the outputs of the layers, token by token',
+    width: Math.max(4, Math.min(74, Math.floor(1040 / steps.length))),
+    rows: Array.from({ length: num_layers }, (_, layer) => String(layer)),
+    columns: steps.map(({ position }) => String(position)),
+    field: (row, column) => {
+      const { position, output_std } = steps[column]!;
+      const std = output_std[row] ?? null;
+      return { std, title: `layer ${row}, position ${position}: std ${std?.toPrecision(4) ?? 'none'}` };
+    },
+  });
+  return (
+    '<h2>Spread while generating</h2><p class="soft">Standard deviation of the output of every layer, at the position ' +
+    `of every token that went in.</p><div class="wide">${map}</div>`
+  );
+}
+
+interface HeatMap {
+  readonly label: string;
+  /** Of a field, in pixels. */
+  readonly width: number;
+  readonly rows: readonly string[];
+  readonly columns: readonly string[];
+  /** Undefined leaves the field empty; a std of null is shown as broken. */
+  field(row: number, column: number): { std: number | null; title: string; broken?: string } | undefined;
+}
+
+/** Wide and high enough for a number in each field. */
+const NUMBER_WIDTH = 52;
+const NUMBER_HEIGHT = 20;
+
+function heatMap({ label, width, rows, columns, field }: HeatMap): string {
+  const height = rows.length <= 48 ? NUMBER_HEIGHT : 11;
+  const [left, top] = [34, 20];
+  const grid = rows.map((_, row) => columns.map((_, column) => field(row, column)));
+  const logs = grid.flatMap((fields) => fields.map((found) => logOf(found?.std))).filter(Number.isFinite);
+  const least = logs.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const most = logs.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const numbers = width >= NUMBER_WIDTH && height === NUMBER_HEIGHT;
+  const parts: string[] = [];
+  const every = Math.ceil(30 / width);
+  columns.forEach((name, i) => {
+    if (i % every !== 0) return;
+    parts.push(`<text x="${left + (i + 0.5) * width}" y="${top - 6}" text-anchor="middle">${name}</text>`);
+  });
+  grid.forEach((fields, row) => {
+    const y = top + row * height;
+    if (height === NUMBER_HEIGHT || row % 5 === 0) {
+      parts.push(`<text x="${left - 6}" y="${y + height / 2 + 4}" text-anchor="end">${rows[row]}</text>`);
+    }
+    fields.forEach((found, column) => {
+      if (found === undefined) return;
+      const x = left + column * width;
+      // All alike, or zero: no place on the scale, but not broken.
+      const share = most > least ? Math.max(0, (logOf(found.std) - least) / (most - least)) : 0.5;
+      const { fill, text } = found.std === null ? { fill: 'var(--bad)', text: '#fff' } : heatColour(share);
+      const shown = found.broken ?? found.std?.toPrecision(3) ?? 'none';
+      const number = numbers
+        ? `<text x="${x + width / 2}" y="${y + 14}" text-anchor="middle" style="fill:${text}">${shown}</text>`
+        : '';
       parts.push(
-        `<g><title>${escapeHtml(title)}</title><rect x="${x}" y="${y}" width="${width - 1}" height="${height - 1}" ` +
-          `fill="${fill}"/>${number}</g>`,
+        `<g><title>${escapeHtml(found.title)}</title><rect x="${x}" y="${y}" width="${width - (width > 8 ? 1 : 0)}" ` +
+          `height="${height - 1}" fill="${fill}"/>${number}</g>`,
       );
     });
   });
-  const [w, h] = [left + columns.length * width, top + layers.length * height];
-  return `${svg(w, h, 'Spread of the values by layer and stage', parts)}${legend(least, most)}`;
+  const [w, h] = [left + columns.length * width, top + rows.length * height];
+  return `${svg(w, h, label, parts)}${legend(least, most)}`;
 }
 
 function legend(least: number, most: number): string {
@@ -116,7 +174,7 @@ const CEILING = 1;
 function divergenceCurve({ comparison }: Trace, places: readonly PlaceComparison[]): string {
   if (comparison === undefined) return '';
   const [left, top, height] = [46, 26, 240];
-  const step = Math.max(3, Math.min(16, 1040 / places.length));
+  const step = Math.max(2, Math.min(16, 1020 / places.length));
   const width = left + places.length * step + 90;
   const y = (value: number): number => {
     const log = Math.max(FLOOR, Math.min(CEILING, logOf(value)));
@@ -154,7 +212,7 @@ function divergenceCurve({ comparison }: Trace, places: readonly PlaceComparison
         const title = `<title>${escapeHtml(describePlace(place))}</title>`;
         const at = value === null ? top : round(y(value));
         const fill = value === null ? '--bad' : colour;
-        return `<circle cx="${round(x)}" cy="${at}" r="${step > 6 ? 3 : 2}" fill="var(${fill})">${title}</circle>`;
+        return `<circle cx="${round(x)}" cy="${at}" r="${step > 6 ? 3 : 1.5}" fill="var(${fill})">${title}</circle>`;
       }),
     );
   });
@@ -184,7 +242,7 @@ function layerBands(
     if (layer === places[i - 1]?.layer) return [];
     const at = round(x(i) - step / 2);
     const label = layer === null ? (i === 0 ? '' : 'head') : `layer ${layer}`;
-    const room = label !== '' && at - written >= 46;
+    const room = label !== '' && at - written >= 50;
     if (room) written = at;
     return [
       `<line x1="${at}" x2="${at}" y1="${top}" y2="${top + height}" stroke="var(--line)"/>`,

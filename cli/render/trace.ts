@@ -102,9 +102,12 @@ function comparisonLines(places: readonly PlaceComparison[], first: PlaceCompari
       place.cosine === null ? '-' : place.cosine.toFixed(5),
       ...[place.relative_l2, place.max_difference, place.value, place.reference].map(number),
     ];
-    const note = place.not_finite > 0 ? `  ${place.not_finite} of ${place.count} finite in one only` : '';
+    const notes = [
+      ...(place.not_finite > 0 ? [`  ${place.not_finite} of ${place.count} finite in one only`] : []),
+      ...(place.other_experts ? [`  other experts for ${count(place.other_experts, 'token')}`] : []),
+    ].join('');
     const mark = place.activation === first?.activation ? '  <- first' : place.diverged ? '  differs' : '';
-    return `${label.padStart(5)}  ${name.padEnd(22)}${numbers.map((text) => text.padStart(11)).join('')}${note}${mark}`;
+    return `${label.padStart(5)}  ${name.padEnd(22)}${numbers.map((text) => text.padStart(11)).join('')}${notes}${mark}`;
   });
   return [`${'layer'.padStart(5)}  ${'activation'.padEnd(22)}${head}`, ...rows];
 }

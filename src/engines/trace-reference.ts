@@ -4,8 +4,9 @@ import type { Engine, EngineOptions } from '../engine.ts';
 import { AprError } from '../errors.ts';
 import type { PassObserver } from '../graph/observer.ts';
 import type { Platform } from '../platform/platform.ts';
-import { CollectedRows, type ReferenceTensors } from '../trace/compare.ts';
+import { CollectedRows, type ReferenceTensors } from '../trace/reference.ts';
 import { RowObserver, type RowSink } from '../trace/rows.ts';
+import { isRouting } from '../trace/stages.ts';
 import { SavedTensors, type TensorFolder, type TensorFolderReader } from '../trace/tensors.ts';
 import {
   isChosen,
@@ -61,8 +62,9 @@ export async function openReference(
     ? open(reference, { modelName: reference })
     : open(source, { backend, modelName: reference }));
   const rows = new CollectedRows();
-  const chosen: RowSink = { take: (found) => void (isChosen(found, options) && rows.take(found)) };
-  const observer = new RowObserver(range, [chosen]);
+  // The router's choice is needed to compare what its experts compute.
+  const kept: RowSink = { take: (found) => void ((isChosen(found, options) || isRouting(found)) && rows.take(found)) };
+  const observer = new RowObserver(range, [kept]);
   if (options.tokens === 'all') {
     const advance = async (window: Window): Promise<void> => {
       rows.clear();

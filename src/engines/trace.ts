@@ -7,7 +7,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import { Comparison, type ComparisonReport } from '../trace/compare.ts';
 import { LayerStatistics, type LayerSummary } from '../trace/layers.ts';
 import { type ActivationRows, RowObserver, type RowSink } from '../trace/rows.ts';
-import { stageOf } from '../trace/stages.ts';
+import { isRouting, stageOf } from '../trace/stages.ts';
 import { mergeStatistics, type Statistics } from '../trace/statistics.ts';
 import { type DecodeStep, StepObserver } from '../trace/steps.ts';
 import { type TensorFolder, TensorWriter } from '../trace/tensors.ts';
@@ -125,6 +125,7 @@ async function traceWith(
   };
   const compare = (rows: ActivationRows): void => {
     if (chosen(rows)) comparison?.take(rows);
+    else if (isRouting(rows)) comparison?.align(rows);
   };
   const sinks: RowSink[] = [statistics, { take: keepLogits }, { take: compare }, ...(writer ? [writer] : [])];
   const observer = new RowObserver(range, sinks);

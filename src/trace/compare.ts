@@ -1,18 +1,10 @@
 /** Two runs of the same tokens held against each other, activation by activation. */
 
 import { AprError } from '../errors.ts';
-import { choiceOf } from './routing.ts';
+import { type ReferenceTensors, shapesDiffer } from './reference.ts';
+import { type Choice, choiceOf } from './routing.ts';
 import type { ActivationRows, RowSink } from './rows.ts';
 import { placeOf, ROUTING, stageOf, withoutLayer } from './stages.ts';
-
-/** Where the other run's values come from. */
-export interface ReferenceTensors {
-  /**
-   * The rows of the same activation at the same positions; undefined when the reference lacks it.
-   * @throws AprError when it has another shape there
-   */
-  rows(like: ActivationRows): Float32Array | undefined;
-}
 
 export interface Thresholds {
   /** Least cosine. */
@@ -37,6 +29,8 @@ export interface PlaceComparison {
   readonly count: number;
   /** Values that are finite in one of the two only. */
   readonly not_finite: number;
+  /** Of the router's choice: tokens for which other experts were chosen. */
+  readonly other_experts?: number;
   readonly diverged: boolean;
 }
 
@@ -65,6 +59,7 @@ interface Sums {
   count: number;
   oneSided: number;
   finite: number;
+  otherExperts: number;
 }
 
 export class Comparison implements RowSink {
@@ -72,6 +67,11 @@ export class Comparison implements RowSink {
   readonly #thresholds: Thresholds;
   readonly #sums = new Map<string, Sums>();
   readonly #missing = new Set<string>();
+  /** By layer, for the tokens whose choice came last: the reference's slot for each of this run's. */
+  readonly #slots = new Map<
+    number,
+    { readonly firstPosition: number; readonly slots: readonly (readonly number[])[] }
+  >();
 
   constructor(reference: ReferenceTensors, thresholds: Thresholds) {
     this.#reference = reference;
@@ -87,16 +87,50 @@ export class Comparison implements RowSink {
     }
     if (other.length !== values.length) throw shapesDiffer(name, other.length, values.length);
     const empty = { dot: 0, aa: 0, bb: 0, squares: 0, largest: -1, value: 0, reference: 0 };
-    const sums = this.#sums.get(name) ?? { name, layer, ...empty, count: 0, oneSided: 0, finite: 0 };
+    const sums = this.#sums.get(name) ?? { name, layer, ...empty, count: 0, oneSided: 0, finite: 0, otherExperts: 0 };
     this.#sums.set(name, sums);
     if (withoutLayer(name) !== ROUTING) {
-      addPairs(sums, values, other);
+      addPairs(sums, values, this.#aligned(rows, other));
       return;
     }
+    this.align(rows);
     for (let at = 0; at < values.length; at += width) {
-      const [mine, theirs] = byExpert(values.subarray(at, at + width), other.subarray(at, at + width));
-      addPairs(sums, mine, theirs);
+      const choice = byExpert(values.subarray(at, at + width), other.subarray(at, at + width));
+      addPairs(sums, choice.mine, choice.theirs);
+      if (choice.differ) sums.otherExperts++;
     }
+  }
+
+  /**
+   * Notes which slots hold the same experts in both, from the router's choice: two experts of almost the same weight may
+   * stand in either order. What experts compute is then compared expert by expert.
+   */
+  align(choices: ActivationRows): void {
+    const { layer, firstPosition, tokens, values, width } = choices;
+    const other = this.#reference.rows(choices);
+    if (layer === undefined || other?.length !== values.length) return;
+    const slots = Array.from({ length: tokens }, (_, token) => {
+      const [mine, theirs] = [values, other].map(
+        (all) => choiceOf(all.subarray(token * width, (token + 1) * width)).ids,
+      );
+      return matchingSlots(mine!, theirs!);
+    });
+    this.#slots.set(layer, { firstPosition, slots });
+  }
+
+  /** The reference's rows in the order of this run's slots. */
+  #aligned({ layer, firstPosition, tokens, perToken, width }: ActivationRows, other: Float32Array): Float32Array {
+    const known = layer === undefined || perToken === 1 ? undefined : this.#slots.get(layer);
+    if (known === undefined) return other;
+    const out = other.slice();
+    for (let token = 0; token < tokens; token++) {
+      const from = known.slots[firstPosition + token - known.firstPosition];
+      from?.forEach((theirs, mine) => {
+        const [to, at] = [token * perToken + mine, token * perToken + theirs];
+        out.set(other.subarray(at * width, (at + 1) * width), to * width);
+      });
+    }
+    return out;
   }
 
   /** @throws AprError CONTRACT when nothing could be compared */
@@ -138,15 +172,10 @@ export class Comparison implements RowSink {
       reference: known ? sums.reference : null,
       count,
       not_finite: oneSided,
+      ...(withoutLayer(name) === ROUTING ? { other_experts: sums.otherExperts } : {}),
       diverged: oneSided > 0 || (known && (cosine < least || relative > most)),
     };
   }
-}
-
-/** What a reference has in another shape cannot be held against this. */
-export function shapesDiffer(name: string, found: number | string, expected: number | string): AprError {
-  const message = `the reference's ${name} has ${found} values, expected ${expected}: it is no model of the same shape`;
-  return new AprError('CONTRACT', message, { activation: name, found, expected });
 }
 
 function addPairs(sums: Sums, values: Float32Array, others: Float32Array): void {
@@ -172,12 +201,24 @@ function addPairs(sums: Sums, values: Float32Array, others: Float32Array): void 
 }
 
 /** Weights of two choices of experts, expert by expert: the slots of equal experts may differ. */
-function byExpert(mine: Float32Array, theirs: Float32Array): [Float32Array, Float32Array] {
-  const choices = [choiceOf(mine), choiceOf(theirs)] as const;
-  const ids = [...new Set(choices.flatMap((choice) => [...choice.ids]))];
-  const weigh = ({ ids: own, weights }: (typeof choices)[0]): Float32Array =>
-    Float32Array.from(ids, (id) => weights[own.indexOf(id)] ?? 0);
-  return [weigh(choices[0]), weigh(choices[1])];
+function byExpert(
+  mine: Float32Array,
+  theirs: Float32Array,
+): { readonly mine: Float32Array; readonly theirs: Float32Array; readonly differ: boolean } {
+  const [own, others] = [choiceOf(mine), choiceOf(theirs)];
+  const ids = [...new Set([...own.ids, ...others.ids])];
+  const weigh = (choice: Choice): Float32Array =>
+    Float32Array.from(ids, (id) => choice.weights[choice.ids.indexOf(id)] ?? 0);
+  return { mine: weigh(own), theirs: weigh(others), differ: ids.length > own.ids.length };
+}
+
+/** For each of my slots theirs with the same expert; experts that only one has share the slots that are left. */
+function matchingSlots(mine: Int32Array, theirs: Int32Array): number[] {
+  const left = [...theirs.keys()].filter((slot) => !mine.includes(theirs[slot]!));
+  return Array.from(mine, (id) => {
+    const slot = theirs.indexOf(id);
+    return slot === -1 ? (left.shift() as number) : slot;
+  });
 }
 
 function divergence(place: PlaceComparison, { cosine, relativeL2 }: Thresholds): string {
@@ -193,7 +234,9 @@ function divergence(place: PlaceComparison, { cosine, relativeL2 }: Thresholds):
         ]
       : []),
   ];
-  return `${where} is where the two part first: ${reasons.join(', and ')}`;
+  const { other_experts = 0 } = place;
+  const choice = other_experts > 0 ? `; other experts were chosen for ${other_experts} of the tokens` : '';
+  return `${where} is where the two part first: ${reasons.join(', and ')}${choice}`;
 }
 
 /** Five digits, or as many as tell the value from what was expected. */
@@ -209,38 +252,4 @@ function agreement(places: readonly PlaceComparison[], { cosine, relativeL2 }: T
     `at most ${relativeL2}; the least cosine is ${(least.cosine ?? 1).toFixed(5)}, ` +
     `${placeOf(least.activation, least.layer ?? undefined)}`
   );
-}
-
-/** A reference that was run before and is kept in memory. */
-export class CollectedRows implements RowSink, ReferenceTensors {
-  readonly #rows = new Map<string, ActivationRows[]>();
-
-  take(rows: ActivationRows): void {
-    const list = this.#rows.get(rows.name) ?? [];
-    list.push({ ...rows, values: rows.values.slice() });
-    this.#rows.set(rows.name, list);
-  }
-
-  rows({ name, firstPosition, tokens, perToken, width }: ActivationRows): Float32Array | undefined {
-    const stored = this.#rows.get(name);
-    if (stored === undefined) return undefined;
-    const row = perToken * width;
-    const out = new Float32Array(tokens * row);
-    let found = 0;
-    for (const { firstPosition: from, tokens: count, perToken: slots, width: wide, values } of stored) {
-      if (slots !== perToken || wide !== width)
-        throw shapesDiffer(name, `${slots} × ${wide}`, `${perToken} × ${width}`);
-      const start = Math.max(from, firstPosition);
-      const end = Math.min(from + count, firstPosition + tokens);
-      if (start >= end) continue;
-      out.set(values.subarray((start - from) * row, (end - from) * row), (start - firstPosition) * row);
-      found += end - start;
-    }
-    if (found !== tokens) throw new Error(`${name}: the reference was computed for ${found} of ${tokens} tokens`);
-    return out;
-  }
-
-  clear(): void {
-    this.#rows.clear();
-  }
 }

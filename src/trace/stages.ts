@@ -81,6 +81,10 @@ export function stageOf(name: string): Stage | undefined {
   return BY_ACTIVATION.get(withoutLayer(name));
 }
 
+export function isRouting({ name }: { readonly name: string }): boolean {
+  return withoutLayer(name) === ROUTING;
+}
+
 export function isCopy(name: string): boolean {
   return COPIES.has(name);
 }

@@ -1,7 +1,6 @@
 /** Activations as NumPy files in a folder, written while they are computed, and read back as a reference. */
 
 import { AprError } from '../errors.ts';
-import { type ReferenceTensors, shapesDiffer } from './compare.ts';
 import {
   NPY_PREFIX_BYTES,
   type NpyHeader,
@@ -12,6 +11,7 @@ import {
   npyValues,
   parseNpyHeader,
 } from './npy.ts';
+import { type ReferenceTensors, shapesDiffer } from './reference.ts';
 import { type ActivationRows, isOutput, type PositionRange, type RowSink } from './rows.ts';
 import { ROUTING, withoutLayer } from './stages.ts';
 

@@ -1,8 +1,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { AprError } from '../../src/errors.ts';
-import { CollectedRows, Comparison, type Thresholds } from '../../src/trace/compare.ts';
+import { Comparison, type Thresholds } from '../../src/trace/compare.ts';
 import type { TracedActivation } from '../../src/trace/layers.ts';
+import { CollectedRows } from '../../src/trace/reference.ts';
 import type { ActivationRows } from '../../src/trace/rows.ts';
 import { statisticsOf } from '../../src/trace/statistics.ts';
 import { verdictOf } from '../../src/trace/verdict.ts';
@@ -88,8 +89,33 @@ test('choices of experts are compared expert by expert, whatever the slots', () 
     return found;
   };
   const mine = choice([3, 900], [0.5, 0.5]);
-  assert.is(compared([mine], [choice([900, 3], [0.5, 0.5])]).places[0]?.cosine, 1);
-  assert.is(compared([mine], [choice([4, 901], [0.5, 0.5])]).places[0]?.cosine, 0);
+  const same = compared([mine], [choice([900, 3], [0.5, 0.5])]).places[0];
+  assert.equal([same?.cosine, same?.other_experts], [1, 0]);
+  const { places, message } = compared([mine], [choice([4, 901], [0.5, 0.5])]);
+  assert.equal([places[0]?.cosine, places[0]?.other_experts], [0, 1]);
+  assert.match(message, /^layer 0, router .*; other experts were chosen for 1 of the tokens$/);
+});
+
+test('what experts compute is compared expert by expert: equal weights may stand in either order', () => {
+  const choice = (...ids: number[]): ActivationRows => {
+    const found = rows('blk.0.ffn_routing', [...ids, 0.5, 0.5], 0);
+    new Int32Array(found.values.buffer).set(ids);
+    return found;
+  };
+  const experts = (...values: number[]): ActivationRows => ({
+    ...rows('blk.0.ffn_down_exps', values, 0),
+    perToken: 2,
+    width: 2,
+  });
+  const swapped = compared([choice(3, 7), experts(1, 2, 30, 40)], [choice(7, 3), experts(30, 40, 1, 2)], {
+    cosine: 1,
+    relativeL2: 0,
+  });
+  assert.is(swapped.first_divergence, null, swapped.message);
+  // One expert in common, in another slot; the other two are held against each other.
+  const { places } = compared([choice(3, 7), experts(1, 2, 30, 40)], [choice(7, 5), experts(30, 40, 1, 0)]);
+  assert.is(places[1]?.max_difference, 2);
+  assert.equal([places[1]?.value, places[1]?.reference], [2, 0]);
 });
 
 test('a lack is told, another shape refused, and nothing in common too', () => {
