@@ -10,7 +10,6 @@ const KERNELS = ['simd-shared', 'simd-plain', 'relaxed-shared', 'relaxed-plain']
 /** The ES module of each package that the entries import. */
 const PACKAGES = {
   comlink: 'comlink/dist/esm/comlink.mjs',
-  '@huggingface/jinja': '@huggingface/jinja/dist/index.js',
 };
 const IMPORT = /(\bfrom\s*|\bimport\s*\(?\s*)(['"])([^'"\n]+)\2/g;
 

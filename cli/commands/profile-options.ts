@@ -1,10 +1,11 @@
 /** Options of `apr profile`. */
 
 import type { OptionTable } from '../options.ts';
+import { MACHINE_OPTIONS } from './machine-options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 
-const { prompt, input, raw, threads } = RUN_OPTIONS;
+const { prompt, input, raw } = RUN_OPTIONS;
 
 export const PROFILE_OPTIONS = {
   prompt: { ...prompt, default: 'a short question' },
@@ -40,22 +41,5 @@ export const PROFILE_OPTIONS = {
   },
   html: { kind: 'text', placeholder: 'FILE', group: 'Output', description: 'A picture: one page that loads nothing' },
 
-  threads,
-  backend: {
-    kind: 'choice',
-    placeholder: 'NAME',
-    choices: ['auto', 'cpu', 'reference'],
-    default: 'auto',
-    group: 'Machine',
-    description: 'What computes',
-  },
-  kernel: {
-    kind: 'choice',
-    placeholder: 'NAME',
-    choices: ['simd', 'relaxed'],
-    default: 'the fastest present',
-    group: 'Machine',
-    description: 'Build of the kernels',
-  },
-  'context-length': RUN_OPTIONS['context-length'],
+  ...MACHINE_OPTIONS,
 } as const satisfies OptionTable;

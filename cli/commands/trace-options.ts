@@ -1,9 +1,10 @@
 /** Options of `apr trace`. */
 
 import type { OptionTable } from '../options.ts';
+import { MACHINE_OPTIONS } from './machine-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 
-const { prompt, input, system, thinking, chat, raw, threads } = RUN_OPTIONS;
+const { prompt, input, system, thinking, chat, raw } = RUN_OPTIONS;
 
 export const TRACE_OPTIONS = {
   prompt,
@@ -83,23 +84,6 @@ export const TRACE_OPTIONS = {
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'No progress on stderr' },
   verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Stack traces of errors' },
 
-  threads,
-  backend: {
-    kind: 'choice',
-    placeholder: 'NAME',
-    choices: ['auto', 'cpu', 'reference'],
-    default: 'auto',
-    group: 'Machine',
-    description: 'What computes',
-  },
-  kernel: {
-    kind: 'choice',
-    placeholder: 'NAME',
-    choices: ['simd', 'relaxed'],
-    default: 'the fastest present',
-    group: 'Machine',
-    description: 'Build of the kernels',
-  },
-  'context-length': RUN_OPTIONS['context-length'],
+  ...MACHINE_OPTIONS,
   'skip-contract': RUN_OPTIONS['skip-contract'],
 } as const satisfies OptionTable;

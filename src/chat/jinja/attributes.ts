@@ -77,7 +77,8 @@ function ownAttribute(runtime: Runtime, object: Value, name: string): Value | un
   if (typeof object === 'string') {
     const method = TEXT_METHODS.get(name);
     if (method !== undefined) return new Callable(name, (args) => method(runtime, object, args));
-    if (PYTHON_TEXT_METHODS.has(name)) throw new TemplateError(`str.${name} is not implemented`);
+    if (PYTHON_TEXT_METHODS.has(name))
+      throw new TemplateError(`str.${name} is a method of Python's that apr does not offer to chat templates`);
     return undefined;
   }
   if (object instanceof Dict) return methodOf(DICT_METHODS, runtime, object, name);

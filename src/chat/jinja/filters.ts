@@ -37,7 +37,7 @@ const onText =
 const refused = (name: string): [string, FilterFunction] => [
   name,
   () => {
-    throw new TemplateError(`the filter ${name} is not implemented`);
+    throw new TemplateError(`the filter ${name} is one of Jinja's that apr does not offer to chat templates`);
   },
 ];
 

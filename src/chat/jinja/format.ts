@@ -303,7 +303,8 @@ function percentField(
       if (number === undefined || (!isWhole && value instanceof Float)) {
         throw new TemplateError(`%${type} format: a real number is required, not ${typeName(value)}`);
       }
-      if (places !== '') throw new TemplateError(`%${type} with a precision is not implemented`);
+      if (places !== '')
+        throw new TemplateError(`%${places}${type}: apr offers chat templates no precision of whole numbers`);
       const code = isWhole ? 'd' : type;
       return formatValue(
         meter,
