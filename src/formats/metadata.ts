@@ -81,4 +81,6 @@ export interface Metadata {
   strings(key: string): StringArray | undefined;
   /** Any numeric array, as doubles (integers beyond 2^53 are an error). */
   numbers(key: string): ArrayLike<number> | undefined;
+  /** Elements of an array of booleans or of numbers, false as 0; undefined for anything else. */
+  elements(key: string): ArrayLike<number> | undefined;
 }

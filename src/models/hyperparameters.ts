@@ -12,6 +12,8 @@ export interface MetadataReader {
   float(key: string): number | undefined;
   bool(key: string): boolean | undefined;
   strings(key: string): { readonly length: number } | undefined;
+  /** Elements of an array of booleans or of numbers, false as 0; undefined for anything else. */
+  elements(key: string): ArrayLike<number> | undefined;
 }
 
 export interface Hyperparameters {
@@ -153,7 +155,7 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
         : (metadata.uint(key('expert_feed_forward_length')) ?? feedForwardLength),
     sharedExpertFeedForwardLength: metadata.uint(key('expert_shared_feed_forward_length')) ?? 0,
     slidingWindow: metadata.uint(key('attention.sliding_window')) ?? 0,
-    slidingWindowPattern: metadata.uint(key('attention.sliding_window_pattern')),
+    slidingWindowPattern: readSlidingWindowPattern(metadata, key('attention.sliding_window_pattern'), blockCount),
     attentionSoftcapping: metadata.float(key('attn_logit_softcapping')),
     finalLogitSoftcapping: metadata.float(key('final_logit_softcapping')),
     embeddingScale: metadata.float(key('embedding_scale')) ?? 0,
@@ -163,6 +165,29 @@ export function readHyperparameters(metadata: MetadataReader): Hyperparameters {
     vocabularySize,
     defaults,
   };
+}
+
+/** A number, or, as files of OLMo 3 have it, an array that says of every layer whether it has a window. */
+function readSlidingWindowPattern(metadata: MetadataReader, key: string, blockCount: number): number | undefined {
+  const windows = metadata.elements(key);
+  if (windows === undefined) return metadata.uint(key);
+  const full = Array.prototype.indexOf.call(windows, 0);
+  // As the number has it: 0 where every layer has a window.
+  const period = full + 1;
+  const repeats = Array.from(windows).every(
+    (window, layer) => (window !== 0) === (period === 0 || (layer + 1) % period !== 0),
+  );
+  if (windows.length === blockCount && repeats) return period;
+  const found =
+    windows.length === blockCount
+      ? `sets layers apart in no regular way (the first without a window is layer ${full})`
+      : `has ${windows.length} elements`;
+  throw new AprError(
+    'UNSUPPORTED',
+    `${metadata.sourceName}: metadata "${key}" ${found}, expected one element for each of the ${blockCount} layers, ` +
+      'with every n-th of them false',
+    { key },
+  );
 }
 
 function readRopeScaling(

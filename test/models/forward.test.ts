@@ -17,6 +17,7 @@ function metadata(values: Record<string, string | number>) {
     float: read,
     bool: read,
     strings: (key: string) => (key === 'tokenizer.ggml.tokens' ? { length: 100 } : undefined),
+    elements: () => undefined,
   };
 }
 

@@ -9,7 +9,7 @@ import type { Architecture, Model } from '../../src/models/architecture.ts';
 import { type Hyperparameters, readHyperparameters } from '../../src/models/hyperparameters.ts';
 import { architectureOf } from '../../src/models/index.ts';
 
-type Values = Record<string, string | number | boolean>;
+type Values = Record<string, string | number | boolean | readonly number[]>;
 
 /** Hyperparameters of a small file, as its architecture adjusts them. */
 function read(name: string, more: Values = {}): { architecture: Architecture; hp: Hyperparameters } {
@@ -33,6 +33,7 @@ function read(name: string, more: Values = {}): { architecture: Architecture; hp
     float: value,
     bool: value,
     strings: (key) => (key === 'tokenizer.ggml.tokens' ? { length: 100 } : undefined),
+    elements: (key) => (Array.isArray(values[key]) ? value(key) : undefined),
   });
   const architecture = architectureOf(name, 'small.gguf');
   return { architecture, hp: architecture.adjust?.(found) ?? found };
@@ -277,6 +278,20 @@ test('olmo2: without a sliding window all layers turn alike, with one three of f
     read('olmo2', { 'attention.sliding_window': 16 }).hp.defaults['olmo2.attention.sliding_window_pattern'],
     4,
   );
+  // As llama.cpp's converter writes it: whether each layer has a window.
+  const window = { 'attention.sliding_window': 16 };
+  const each = (...windows: number[]): Values => ({ ...window, 'attention.sliding_window_pattern': windows });
+  assert.equal(layers(each(1, 1, 1, 0)), [sliding, sliding, sliding, full]);
+  assert.equal(layers(each(1, 0, 1, 0)), [sliding, full, sliding, full]);
+  assert.equal(layers(each(1, 1, 1, 1)), [sliding, sliding, sliding, sliding]);
+  assert.equal(layers(each(0, 0, 0, 0)), [full, full, full, full]);
+  for (const [windows, found] of [
+    [[0, 1, 1, 1], 'no regular way \\(the first without a window is layer 0\\)'],
+    [[1, 1, 1], 'has 3 elements, expected one element for each of the 4 layers'],
+    [[], 'has 0 elements'],
+  ] as const) {
+    assert.throws(() => layers(each(...windows)), new RegExp(found));
+  }
 });
 
 test.run();

@@ -130,6 +130,12 @@ export class GgufMetadata implements Metadata {
     });
   }
 
+  elements(key: string): ArrayLike<number> | undefined {
+    const value = this.value(key);
+    if (typeof value !== 'object' || value.kind === 'strings') return undefined;
+    return value.kind === 'booleans' ? value.values : this.numbers(key);
+  }
+
   #mismatch(key: string, expected: string): AprError {
     const value = this.value(key);
     const found =
