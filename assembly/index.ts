@@ -32,4 +32,3 @@ export { GROUP_ROWS } from './quants/ids';
 export { dequantize, dequantize_native, repack } from './quants/load';
 export { activation_format, group_bytes } from './quants/types';
 export { activation_bytes } from './simd/activations';
-export { barrier, barrier_abort } from './sync/barrier';

@@ -57,7 +57,7 @@ export async function readBandwidth(
   }));
   const pool = platform.createPool(threads);
   const times = createTimesBuffer(threads, 1, true);
-  const runner = new WorkerRunner(pool, control, banks[0]!.exports, (sequence) =>
+  const runner = new WorkerRunner(pool, control, (sequence) =>
     setups.map((setup) => ({ kind: 'session', setup, sequence, times })),
   );
   const counters = new Int32Array(memory.buffer, LAYOUT.countersPointer, 1);

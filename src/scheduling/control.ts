@@ -17,19 +17,14 @@ export const CONTROL = {
   NEXT_JOB: 48,
   /** KiB of weights in place. */
   LOADED_KIB: 64,
-  /** Three words of the kernels' barrier: workers waiting, generation, abort. */
+  /** Four words of the barrier: workers that arrived, generation, abort, sleepers (barrier.ts). */
   BARRIER: 80,
   ABORT: 82,
 } as const;
 
-/** Words of the barrier from CONTROL.BARRIER on. */
-export const BARRIER_WORDS = 3;
 export const CONTROL_BYTES = 1024;
 
 /** The control block at the start of bank 0's memory. */
 export function controlOf(memory: WebAssembly.Memory): Int32Array {
   return new Int32Array(memory.buffer, 0, CONTROL_BYTES / 4);
 }
-
-/** A barrier spins this often before it sleeps: some tens of microseconds. */
-export const BARRIER_SPIN = 4000;

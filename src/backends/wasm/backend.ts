@@ -88,7 +88,7 @@ export class WasmBackend implements Backend {
     const runner =
       pool === undefined
         ? new LocalRunner(createInterpreter(banks, setups[0]!.layout, 0, 1))
-        : new WorkerRunner(pool, control, first.exports, (sequence, times) =>
+        : new WorkerRunner(pool, control, (sequence, times) =>
             setups.map((setup) => ({ kind: 'session', setup, sequence, ...(times === undefined ? {} : { times }) })),
           );
     this.#live = { parts, control, runner, arenaPointers: banks.map(() => layout.arenaPointer) };

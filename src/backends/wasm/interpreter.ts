@@ -1,6 +1,7 @@
 /** Runs a program: what every kernel worker does for every pass. Knows no platform. */
 
-import { BARRIER_SPIN, CONTROL, controlOf } from '../../scheduling/control.ts';
+import { meet } from '../../scheduling/barrier.ts';
+import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import { KERNELS, type KernelExports, TRANSFER, type WorkKernel } from './kernels.ts';
 import { CALL, CALL_WORDS } from './program.ts';
 import type { StepClock } from './step-clock.ts';
@@ -45,7 +46,6 @@ export function createInterpreter(
   const functions: WorkKernel[][] = banks.map(({ exports }) => KERNELS.map((name) => exports[name]));
   const bytes = banks.map(({ memory }) => new Uint8Array(memory.buffer));
   const scratch = layout.scratchPointers.map((pointer) => pointer + worker * layout.scratchBytes);
-  const barrierPointer = CONTROL.BARRIER * 4;
 
   function call(at: number, start: number, end: number): void {
     const bank = words[at + CALL.BANK]!;
@@ -91,10 +91,9 @@ export function createInterpreter(
       const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
       clock?.wake();
       for (let at = 0, index = 0; at < length; at += CALL_WORDS, index++) {
-        if (workers > 1 && words[at + CALL.BARRIER] === 1) {
-          if (first.exports.barrier(barrierPointer, workers, BARRIER_SPIN) !== 0) return false;
-        }
-        clock?.begin(index, workers > 1 && words[at + CALL.BARRIER] === 1);
+        const together = workers > 1 && words[at + CALL.BARRIER] === 1;
+        if (together && !meet(control, workers)) return false;
+        clock?.begin(index, together);
         const items = words[at + CALL.ITEMS]!;
         if (workers === 1) {
           call(at, 0, items);

@@ -58,6 +58,4 @@ export type KernelExports = { readonly [name in KernelName]: WorkKernel } & {
   /** Bytes of one layer's keys or values for one sequence. */
   k_cache_bytes(context: number, headCountKv: number, headDim: number): number;
   v_cache_bytes(context: number, headCountKv: number, headDimV: number): number;
-  barrier(control: number, workers: number, spin: number): number;
-  barrier_abort(control: number, code: number): void;
 };

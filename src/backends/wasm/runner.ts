@@ -1,12 +1,12 @@
 /** Who runs the program that lies in bank 0: worker threads, or this thread. */
 
 import { AprError } from '../../errors.ts';
-import { BARRIER_WORDS, CONTROL } from '../../scheduling/control.ts';
+import { abortBarrier, barrierState, resetBarrier } from '../../scheduling/barrier.ts';
+import { CONTROL } from '../../scheduling/control.ts';
 import type { KernelPool } from '../../scheduling/kernel-pool.ts';
 import { nextTurn } from '../../scheduling/turn.ts';
 import { changeOf } from '../../scheduling/wait.ts';
 import type { Interpreter } from './interpreter.ts';
-import type { KernelExports } from './kernels.ts';
 import { createStepClock, type TimesBuffer } from './step-clock.ts';
 import type { KernelTask, SessionTask } from './tasks.ts';
 
@@ -81,24 +81,16 @@ export type SessionTasks = (sequence: number, times: TimesBuffer | undefined) =>
 export class WorkerRunner implements Runner {
   readonly #pool: KernelPool<KernelTask>;
   readonly #control: Int32Array;
-  readonly #exports: Pick<KernelExports, 'barrier_abort'>;
   readonly #stallMs: number;
   readonly #tasks: SessionTasks;
   #session: Session | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #failure: AprError | undefined;
 
-  constructor(
-    pool: KernelPool<KernelTask>,
-    control: Int32Array,
-    exports: Pick<KernelExports, 'barrier_abort'>,
-    tasks: SessionTasks,
-    stallMs = STALL_MS,
-  ) {
+  constructor(pool: KernelPool<KernelTask>, control: Int32Array, tasks: SessionTasks, stallMs = STALL_MS) {
     this.#stallMs = stallMs;
     this.#pool = pool;
     this.#control = control;
-    this.#exports = exports;
     this.#tasks = tasks;
   }
 
@@ -111,7 +103,7 @@ export class WorkerRunner implements Runner {
     Atomics.store(control, CONTROL.DONE, 0);
     const sequence = (Atomics.add(control, CONTROL.SEQUENCE, 1) + 1) | 0;
     Atomics.notify(control, CONTROL.SEQUENCE);
-    const stop = (): void => this.#exports.barrier_abort(CONTROL.BARRIER * 4, 1);
+    const stop = (): void => abortBarrier(control);
     if (signal?.aborted) stop();
     else signal?.addEventListener('abort', stop, { once: true });
     let pulse: ReturnType<typeof setInterval> | undefined;
@@ -140,7 +132,7 @@ export class WorkerRunner implements Runner {
     if (this.#failure !== undefined) throw this.#failure;
     if (signal?.aborted) {
       // Every worker has left the pass: the barrier may be made new.
-      control.fill(0, CONTROL.BARRIER, CONTROL.BARRIER + BARRIER_WORDS);
+      resetBarrier(control);
       throw new AprError('ABORTED', 'the generation was aborted');
     }
     this.#idle = setTimeout(() => void this.rest(), IDLE_MS);
@@ -160,7 +152,7 @@ export class WorkerRunner implements Runner {
     this.#failure ??= error;
     clearTimeout(this.#idle);
     // Release the workers that wait for one another.
-    this.#exports.barrier_abort(CONTROL.BARRIER * 4, 1);
+    abortBarrier(this.#control);
     this.#signalEnd();
   }
 
@@ -198,8 +190,7 @@ export class WorkerRunner implements Runner {
  * that never ends is a fault of ours: the words are what finding it takes.
  */
 function createWatch(control: Int32Array, stallMs: number): () => AprError | undefined {
-  const state = (): string =>
-    [CONTROL.DONE, CONTROL.BARRIER, CONTROL.BARRIER + 1].map((word) => Atomics.load(control, word)).join(', ');
+  const state = (): string => [Atomics.load(control, CONTROL.DONE), ...barrierState(control)].join(', ');
   let last = state();
   let since = performance.now();
   return () => {
