@@ -3,25 +3,24 @@
  * IQ4_XS, and what the IQ3 types become at load. A block is 16 rows of 256 columns:
  *
  *      0  scales i8 [4 pairs][16 rows][2]
- *    128  d f16[16 rows]
- *    160  8 runs of 32 columns of codes of 4 bits (codes.ts)
- *   2208  end: 138 bytes a row
+ *    128  d · factor f32[16 rows]
+ *    192  8 runs of 32 columns of codes of 4 bits (codes.ts)
+ *   2240  end: 140 bytes a row
  */
 
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
-import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import { BYTE_MASK, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, THIRD } from '../simd/octets';
-import { store_results, TILE_D, TILE_HALF, TILE_PAIRS } from '../simd/tile';
+import { store_results, TILE_D, TILE_PAIRS } from '../simd/tile';
 import { book_value, code_of, held_book, look_up, store_run } from './codes';
 import { dot_book } from './iq4-book';
 import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';
-import { store_octet, store_scales, TILE_OCTET } from './k-tile';
+import { copy_scales, store_octet, store_scales, TILE_OCTET } from './k-tile';
 
-export const BLOCK: usize = 2208;
+export const BLOCK: usize = 2240;
 export const SCALES: usize = 0;
 export const D: usize = 128;
-export const RUNS: usize = 160;
+export const RUNS: usize = 192;
 export const RUN: usize = 256;
 /** Books of the IQ3 types have 64 = 2^SHIFT added to their values. */
 export const SHIFT: i32 = 6;
@@ -30,8 +29,8 @@ export function store_scale_4(block: usize, row: i32, j: i32, scale: i32): void 
   store<i8>(scale_place(block + SCALES, j, row), scale);
 }
 
-export function store_d_4(block: usize, row: i32, d: u32): void {
-  store<u16>(block + (row << 1), d, D);
+export function store_d_4(block: usize, row: i32, d: f32): void {
+  store<f32>(block + (row << 2), d, D);
 }
 
 /** Four octets of codes, one a byte, of run `run`. */
@@ -39,8 +38,8 @@ export function store_codes_4(block: usize, row: i32, run: i32, c0: u64, c1: u64
   store_run(block + RUNS + <usize>run * RUN, row, 4, c0, c1, c2, c3);
 }
 
-export function dequantize_4(out: usize, block: usize, row: i32, low: u64, high: u64, offset: i32, factor: f32): void {
-  const d = f32_from_f16(load<u16>(block + (row << 1), D)) * factor;
+export function dequantize_4(out: usize, block: usize, row: i32, low: u64, high: u64, offset: i32): void {
+  const d = load<f32>(block + (row << 2), D);
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 5, row));
     const q = code_of(block + RUNS + <usize>(k >> 5) * RUN, row, 4, k & 31);
@@ -57,9 +56,7 @@ export function decode_4(
   width: i32,
   book: v128,
   shift: i32,
-  factor: f32,
 ): void {
-  const half = scratch + TILE_HALF;
   const low = held(scratch, LOW_MASK);
   const mask = held(scratch, BYTE_MASK);
   let y0 = f32x4.splat(0);
@@ -97,27 +94,25 @@ export function decode_4(
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    const part = f32x4.splat(factor);
-    y0 = finish(y0, s0, group, x, dx, part, shift, half);
-    y1 = finish(y1, s1, group + 8, x, dx, part, shift, half);
-    y2 = finish(y2, s2, group + 16, x, dx, part, shift, half);
-    y3 = finish(y3, s3, group + 24, x, dx, part, shift, half);
+    y0 = finish(y0, s0, group, 0, x, dx, shift);
+    y1 = finish(y1, s1, group, 16, x, dx, shift);
+    y2 = finish(y2, s2, group, 32, x, dx, shift);
+    y3 = finish(y3, s3, group, 48, x, dx, shift);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** Takes the book's offset away. `block` is shifted to the four rows, by 8 bytes a row vector. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, factor: v128, shift: i32, half: usize): v128 {
-  const m = dot_scales(block + SCALES, x + RECORD_SUMS32, 4);
-  const d = f32x4.mul(f32x4_load_f16(block + D, half), factor);
-  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, shift)), d, dx);
+/** Takes the book's offset away. `rows` is the place of the four rows' d among those of the group. */
+function finish(y: v128, s: v128, group: usize, rows: usize, x: usize, dx: v128, shift: i32): v128 {
+  const m = dot_scales(group + (rows >> 1) + SCALES, x + RECORD_SUMS32, 4);
+  return add_scaled(y, i32x4.sub(s, i32x4.shl(m, shift)), v128.load(group + rows, D), dx);
 }
 
 /** One block of an IQ3 type to a tile: i16 in the plain build, unsigned bytes of the book and scales in the relaxed one. */
-export function unpack_4(tile: usize, block: usize, bookLow: u64, bookHigh: u64, factor: f32): void {
-  unpack_d(tile, block, factor);
+export function unpack_4(tile: usize, block: usize, bookLow: u64, bookHigh: u64): void {
+  copy_scales(tile, TILE_D, block + D);
   if (ASC_FEATURE_RELAXED_SIMD) {
     for (let i: usize = 0; i < 128; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(block + SCALES + i), TILE_PAIRS);
   }
@@ -137,13 +132,5 @@ export function unpack_4(tile: usize, block: usize, bookLow: u64, bookHigh: u64,
         store_octet(tile + <usize>((j << 2) + octet) * TILE_OCTET + (v << 4), a, b, mask, offset, scale);
       }
     }
-  }
-}
-
-/** d · factor of 16 rows to a tile. */
-export function unpack_d(tile: usize, block: usize, factor: f32): void {
-  for (let v: usize = 0; v < 4; v++) {
-    const d = f32x4_load_f16(block + D + (v << 3), tile + TILE_HALF);
-    v128.store(tile + (v << 4), f32x4.mul(d, f32x4.splat(factor)), TILE_D);
   }
 }

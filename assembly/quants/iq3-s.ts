@@ -4,7 +4,7 @@
  *
  * Native, 110 bytes:  0 d f16 | 2 lower bytes of the grid indices, one for 4 columns [64] | 66 their ninth bits [8]
  *                    74 signs [32] | 106 sc of each 32 columns, 4 bits, low nibble first [4]
- * Group, 2208 bytes: codes-4.ts, scales 2 sc + 1; codes 0 … 7 are the magnitudes, 8 … 15 negative ones
+ * Group, 2240 bytes: codes-4.ts, scales 2 sc + 1; codes 0 … 7 are the magnitudes, 8 … 15 negative ones
  */
 
 import { f32_from_f16 } from '../simd/half';
@@ -47,11 +47,11 @@ export function repack(block: usize, native: usize, row: i32, grid: usize): void
     );
     store_scale_4(block, row, run, native_scale(native, run));
   }
-  store_d_4(block, row, load<u16>(native));
+  store_d_4(block, row, f32_from_f16(load<u16>(native)) * FACTOR);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  dequantize_4(out, block, row, BOOK_LOW, BOOK_HIGH, 64, FACTOR);
+  dequantize_4(out, block, row, BOOK_LOW, BOOK_HIGH, 64);
 }
 
 export function dequantize_native(out: usize, native: usize, grid: usize): void {
@@ -64,9 +64,9 @@ export function dequantize_native(out: usize, native: usize, grid: usize): void 
 }
 
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  decode_4(scratch, group, x, step, width, held_book(scratch, BOOK_LOW, BOOK_HIGH), SHIFT, FACTOR);
+  decode_4(scratch, group, x, step, width, held_book(scratch, BOOK_LOW, BOOK_HIGH), SHIFT);
 }
 
 export function unpack(tile: usize, block: usize): void {
-  unpack_4(tile, block, BOOK_LOW, BOOK_HIGH, FACTOR);
+  unpack_4(tile, block, BOOK_LOW, BOOK_HIGH);
 }

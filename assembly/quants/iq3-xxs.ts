@@ -4,7 +4,7 @@
  *
  * Native, 98 bytes:  0 d f16 | 2 grid indices, one for 4 columns [64] | 66 for each 32 columns u32: four times 7 signs,
  *                    the eighth being their parity, and sc in the upper 4 bits [8]
- * Group, 2208 bytes: codes-4.ts, scales 2 sc + 1; codes 0 … 7 are the magnitudes, 8 … 15 negative ones
+ * Group, 2240 bytes: codes-4.ts, scales 2 sc + 1; codes 0 … 7 are the magnitudes, 8 … 15 negative ones
  */
 
 import { f32_from_f16 } from '../simd/half';
@@ -45,11 +45,11 @@ export function repack(block: usize, native: usize, row: i32, grid: usize): void
     );
     store_scale_4(block, row, run, native_scale(native, run));
   }
-  store_d_4(block, row, load<u16>(native));
+  store_d_4(block, row, f32_from_f16(load<u16>(native)) * FACTOR);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  dequantize_4(out, block, row, BOOK_LOW, BOOK_HIGH, 64, FACTOR);
+  dequantize_4(out, block, row, BOOK_LOW, BOOK_HIGH, 64);
 }
 
 export function dequantize_native(out: usize, native: usize, grid: usize): void {
@@ -62,9 +62,9 @@ export function dequantize_native(out: usize, native: usize, grid: usize): void 
 }
 
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  decode_4(scratch, group, x, step, width, held_book(scratch, BOOK_LOW, BOOK_HIGH), SHIFT, FACTOR);
+  decode_4(scratch, group, x, step, width, held_book(scratch, BOOK_LOW, BOOK_HIGH), SHIFT);
 }
 
 export function unpack(tile: usize, block: usize): void {
-  unpack_4(tile, block, BOOK_LOW, BOOK_HIGH, FACTOR);
+  unpack_4(tile, block, BOOK_LOW, BOOK_HIGH);
 }

@@ -3,16 +3,16 @@
  *
  * Native, 136 bytes:  0 d f16 | 2 upper bit pairs of the scales u16 | 4 lower nibbles of the scales [4]
  *                     8 codes [128] of 4 bits: 16 bytes a sub-block, as in Q4_0
- * Group, 2208 bytes: codes-4.ts, scales less 32
+ * Group, 2240 bytes: codes-4.ts, scales less 32
  */
 
 import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES } from '../simd/activations';
-import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { f32_from_f16 } from '../simd/half';
 import { BYTE_MASK, held, LOW_MASK } from '../simd/octets';
-import { store_results, TILE_HALF } from '../simd/tile';
+import { store_results, TILE_D } from '../simd/tile';
 import { code_of, store_halves } from './codes';
-import { BLOCK, D, decode_4, RUN, RUNS, SCALES, store_d_4, store_scale_4, unpack_d } from './codes-4';
+import { BLOCK, D, decode_4, RUN, RUNS, SCALES, store_d_4, store_scale_4 } from './codes-4';
 import {
   dot_iq4,
   fourth,
@@ -25,7 +25,7 @@ import {
   third,
 } from './iq4-book';
 import { both_lanes, scale_place, scales_of } from './k-scales';
-import { WIDE_OCTET } from './k-tile';
+import { copy_scales, WIDE_OCTET } from './k-tile';
 
 export const NATIVE: usize = 136;
 export { BLOCK };
@@ -41,11 +41,11 @@ export function repack(block: usize, native: usize, row: i32): void {
     store_halves(block + RUNS + <usize>j * RUN, row, native + 8 + (j << 4));
     store_scale_4(block, row, j, native_scale(native, j));
   }
-  store_d_4(block, row, load<u16>(native));
+  store_d_4(block, row, f32_from_f16(load<u16>(native)));
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  const d = f32_from_f16(load<u16>(block + (row << 1), D));
+  const d = load<f32>(block + (row << 2), D);
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 5, row));
     const code = code_of(block + RUNS + <usize>(k >> 5) * RUN, row, 4, k & 31);
@@ -65,12 +65,11 @@ export function dequantize_native(out: usize, native: usize): void {
 /** One token times a group: 16 results at TILE_RESULTS. */
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   if (ASC_FEATURE_RELAXED_SIMD) decode_parts(scratch, group, x, step, width);
-  else decode_4(scratch, group, x, step, width, held_iq4(scratch), SHIFT, 1);
+  else decode_4(scratch, group, x, step, width, held_iq4(scratch), SHIFT);
 }
 
 /** Positive and negative values apart, in the relaxed build. */
 function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   const low = held(scratch, LOW_MASK);
   const mask = held(scratch, BYTE_MASK);
   const book = held_iq4(scratch);
@@ -110,11 +109,10 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    const d = group + D;
-    y0 = add_scaled(y0, s0, f32x4_load_f16(d, half), dx);
-    y1 = add_scaled(y1, s1, f32x4_load_f16(d + 8, half), dx);
-    y2 = add_scaled(y2, s2, f32x4_load_f16(d + 16, half), dx);
-    y3 = add_scaled(y3, s3, f32x4_load_f16(d + 24, half), dx);
+    y0 = add_scaled(y0, s0, v128.load(group, D), dx);
+    y1 = add_scaled(y1, s1, v128.load(group, D + 16), dx);
+    y2 = add_scaled(y2, s2, v128.load(group, D + 32), dx);
+    y3 = add_scaled(y3, s3, v128.load(group, D + 48), dx);
     group += BLOCK;
     x += step;
   }
@@ -123,7 +121,7 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
 
 /** One block to an i16 tile. */
 export function unpack(tile: usize, block: usize): void {
-  unpack_d(tile, block, 1);
+  copy_scales(tile, TILE_D, block + D);
   const low = held(tile, LOW_MASK);
   const mask = held(tile, BYTE_MASK);
   const book = held_iq4_tile(tile);

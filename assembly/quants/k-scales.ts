@@ -10,6 +10,9 @@
  *
  * Q4_K and Q6_K have their scales row by row instead, [sub-block][16 rows] (`row_scales`): that is an instruction less
  * for each.
+ *
+ * The scales of a whole block, d and dmin, are f32 in a group. As f16 they are often subnormal (each d of Q6_K is, in
+ * most models), and multiplying a subnormal f32 takes some 45 cycles on Zen 4; telling them apart takes 14 instructions.
  */
 
 /** Scale of sub-block j out of the 12 packed bytes. */

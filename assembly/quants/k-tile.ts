@@ -7,8 +7,13 @@ import { both_lanes } from './k-scales';
 /** Minima as i16 pairs, d and dmin of 16 rows as f32. */
 export function unpack_minima(tile: usize, minima: usize, d: usize, dmin: usize): void {
   for (let i: usize = 0; i < 128; i += 8) v128.store(tile + (i << 1), v128.load8x8_s(minima + i), TILE_PAIRS);
-  unpack_scales(tile, TILE_D, d);
-  unpack_scales(tile, TILE_DMIN, dmin);
+  copy_scales(tile, TILE_D, d);
+  copy_scales(tile, TILE_DMIN, dmin);
+}
+
+/** f32[16] to a place in the tile. */
+export function copy_scales(tile: usize, place: usize, d: usize): void {
+  for (let v: usize = 0; v < 64; v += 16) v128.store(tile + place + v, v128.load(d + v));
 }
 
 /** f16[16] to f32[16] at a place in the tile. */

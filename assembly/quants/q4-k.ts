@@ -3,10 +3,10 @@
  *
  * Native, 144 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 nibbles [128]: 32 bytes for
  *                     two sub-blocks, the even one in the low nibbles
- * Group, 2368 bytes:    0  scales u8 [8][16 rows]
+ * Group, 2432 bytes:    0  scales u8 [8][16 rows]
  *                     128  minima u8 [4 pairs][16 rows][2]
- *                     256  d f16[16 rows] | 288 dmin f16[16 rows]
- *                     320  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts); in the plain build less
+ *                     256  d f32[16 rows] | 320 dmin f32[16 rows]
+ *                     384  octets [32 of 8 columns][16 rows] u32 (simd/octets.ts); in the plain build less
  *                          TOP_NIBBLES (simd/stairs.ts)
  *
  * Everything lies in the order of use: a stream that jumps back and forth defeats the processor's prefetching.
@@ -21,7 +21,7 @@ import {
   STAIRS_NIBBLES,
   STAIRS_SUMS32,
 } from '../simd/activations';
-import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { f32_from_f16 } from '../simd/half';
 import {
   dot_nibble_bytes,
   held,
@@ -32,7 +32,7 @@ import {
   unpack_octet,
 } from '../simd/octets';
 import { dot_stairs, TOP_NIBBLES } from '../simd/stairs';
-import { store_results, TILE_HALF } from '../simd/tile';
+import { store_results } from '../simd/tile';
 import {
   both_lanes,
   dot_scales,
@@ -46,12 +46,12 @@ import {
 import { store_scales, unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 144;
-export const BLOCK: usize = 2368;
+export const BLOCK: usize = 2432;
 const SCALES: usize = 0;
 const MINIMA: usize = 128;
 const D: usize = 256;
-const DMIN: usize = 288;
-const OCTETS: usize = 320;
+const DMIN: usize = 320;
+const OCTETS: usize = 384;
 
 export function repack(block: usize, native: usize, row: i32): void {
   const low: u64 = 0x0f0f0f0f0f0f0f0f;
@@ -65,13 +65,13 @@ export function repack(block: usize, native: usize, row: i32): void {
     store<u8>(row_scale_place(block + SCALES, j, row), native_scale(native + 4, j));
     store<u8>(scale_place(block + MINIMA, j, row), native_minimum(native + 4, j));
   }
-  store<u16>(block + (row << 1), load<u16>(native), D);
-  store<u16>(block + (row << 1), load<u16>(native, 2), DMIN);
+  store<f32>(block + (row << 2), f32_from_f16(load<u16>(native)), D);
+  store<f32>(block + (row << 2), f32_from_f16(load<u16>(native, 2)), DMIN);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  const d = f32_from_f16(load<u16>(block + (row << 1), D));
-  const dmin = f32_from_f16(load<u16>(block + (row << 1), DMIN));
+  const d = load<f32>(block + (row << 2), D);
+  const dmin = load<f32>(block + (row << 2), DMIN);
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<u8>(row_scale_place(block + SCALES, k >> 5, row));
     const minimum = dmin * <f32>load<u8>(scale_place(block + MINIMA, k >> 5, row));
@@ -100,7 +100,6 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
 }
 
 function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -137,10 +136,10 @@ function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, widt
     }
     const dx = v128.load32_splat(x);
     const sums = x + STAIRS_SUMS32;
-    y0 = finish(y0, s0, group, sums, dx, half);
-    y1 = finish(y1, s1, group + 8, sums, dx, half);
-    y2 = finish(y2, s2, group + 16, sums, dx, half);
-    y3 = finish(y3, s3, group + 24, sums, dx, half);
+    y0 = finish(y0, s0, group, 0, sums, dx);
+    y1 = finish(y1, s1, group, 16, sums, dx);
+    y2 = finish(y2, s2, group, 32, sums, dx);
+    y3 = finish(y3, s3, group, 48, sums, dx);
     group += BLOCK;
     x += step;
   }
@@ -149,7 +148,6 @@ function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, widt
 
 /** i16 sums of a sub-block: 16 pairs of products of at most 15 · 127 each. */
 function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   const mask = held(scratch, NIBBLE_MASK);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
@@ -185,21 +183,21 @@ function decode_bytes(scratch: usize, group: usize, x: usize, step: usize, width
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
     const sums = x + RECORD_SUMS32;
-    y0 = finish(y0, s0, group, sums, dx, half);
-    y1 = finish(y1, s1, group + 8, sums, dx, half);
-    y2 = finish(y2, s2, group + 16, sums, dx, half);
-    y3 = finish(y3, s3, group + 24, sums, dx, half);
+    y0 = finish(y0, s0, group, 0, sums, dx);
+    y1 = finish(y1, s1, group, 16, sums, dx);
+    y2 = finish(y2, s2, group, 32, sums, dx);
+    y3 = finish(y3, s3, group, 48, sums, dx);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** `block` is shifted to the four rows: by 8 bytes a row vector, in minima and d alike. */
-function finish(y: v128, s: v128, block: usize, sums: usize, dx: v128, half: usize): v128 {
-  const m = dot_scales(block + MINIMA, sums, 4);
-  const d = f32x4_load_f16(block + D, half);
-  return add_scaled_less_minimum(y, s, d, m, f32x4_load_f16(block + DMIN, half), dx);
+/** `rows` is the place of the four rows' d among those of the group: 16 bytes a row vector. */
+function finish(y: v128, s: v128, group: usize, rows: usize, sums: usize, dx: v128): v128 {
+  const m = dot_scales(group + (rows >> 1) + MINIMA, sums, 4);
+  const d = v128.load(group + rows, D);
+  return add_scaled_less_minimum(y, s, d, m, v128.load(group + rows, DMIN), dx);
 }
 
 /** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */

@@ -3,17 +3,17 @@
  *
  * Native, 176 bytes:  0 d f16 | 2 dmin f16 | 4 scales and minima [12] (k-scales.ts) | 16 fifth bits [32]: bit j of byte
  *                     i is for column i of sub-block j | 48 nibbles [128], as in Q4_K
- * Group, 2880 bytes:    0  scales u8 [4 pairs][16 rows][2]
+ * Group, 2944 bytes:    0  scales u8 [4 pairs][16 rows][2]
  *                     128  minima u8 [4 pairs][16 rows][2]
- *                     256  d f16[16 rows] | 288 dmin f16[16 rows]
- *                     320  8 sub-blocks of 320 bytes:
+ *                     256  d f32[16 rows] | 320 dmin f32[16 rows]
+ *                     384  8 sub-blocks of 320 bytes:
  *                            0  fifth bits [16 rows] u32: planes of four octets
  *                           64  octets [4 of 8 columns][16 rows] u32 (simd/octets.ts)
  */
 
 import { add_scaled_less_minimum } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
-import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { f32_from_f16 } from '../simd/half';
 import {
   BYTE_MASK,
   dot_planes,
@@ -26,7 +26,7 @@ import {
   THIRD,
   unpack_octet,
 } from '../simd/octets';
-import { store_results, TILE_HALF } from '../simd/tile';
+import { store_results } from '../simd/tile';
 import {
   both_lanes,
   dot_scales,
@@ -39,12 +39,12 @@ import {
 import { store_octet, store_scales, TILE_OCTET, unpack_minima } from './k-tile';
 
 export const NATIVE: usize = 176;
-export const BLOCK: usize = 2880;
+export const BLOCK: usize = 2944;
 const SCALES: usize = 0;
 const MINIMA: usize = 128;
 const D: usize = 256;
-const DMIN: usize = 288;
-const SUBS: usize = 320;
+const DMIN: usize = 320;
+const SUBS: usize = 384;
 const SUB: usize = 320;
 
 export function repack(block: usize, native: usize, row: i32): void {
@@ -64,13 +64,13 @@ export function repack(block: usize, native: usize, row: i32): void {
     store<u32>(block + j * SUB + (row << 2), word, SUBS);
   }
   spread_scales(block + SCALES, block + MINIMA, native + 4, row);
-  store<u16>(block + (row << 1), load<u16>(native), D);
-  store<u16>(block + (row << 1), load<u16>(native, 2), DMIN);
+  store<f32>(block + (row << 2), f32_from_f16(load<u16>(native)), D);
+  store<f32>(block + (row << 2), f32_from_f16(load<u16>(native, 2)), DMIN);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  const d = f32_from_f16(load<u16>(block + (row << 1), D));
-  const dmin = f32_from_f16(load<u16>(block + (row << 1), DMIN));
+  const d = load<f32>(block + (row << 2), D);
+  const dmin = load<f32>(block + (row << 2), DMIN);
   for (let k = 0; k < 256; k++) {
     const j = k >> 5;
     const scale = d * <f32>load<u8>(scale_place(block + SCALES, j, row));
@@ -102,7 +102,6 @@ const UPPER_MASK: i32 = 0x10101010;
 
 /** One token times a group: 16 results at TILE_RESULTS. */
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   const low = held(scratch, LOW_MASK);
   const mask = held(scratch, BYTE_MASK);
   const upper = held(scratch, UPPER_MASK);
@@ -150,21 +149,21 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, x, dx, half);
-    y1 = finish(y1, s1, group + 8, x, dx, half);
-    y2 = finish(y2, s2, group + 16, x, dx, half);
-    y3 = finish(y3, s3, group + 24, x, dx, half);
+    y0 = finish(y0, s0, group, 0, x, dx);
+    y1 = finish(y1, s1, group, 16, x, dx);
+    y2 = finish(y2, s2, group, 32, x, dx);
+    y3 = finish(y3, s3, group, 48, x, dx);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** `block` is shifted to the four rows: by 8 bytes a row vector, in scales, minima and d alike. */
-function finish(y: v128, s: v128, block: usize, x: usize, dx: v128, half: usize): v128 {
-  const m = dot_scales(block + MINIMA, x + RECORD_SUMS32, 4);
-  const d = f32x4_load_f16(block + D, half);
-  return add_scaled_less_minimum(y, s, d, m, f32x4_load_f16(block + DMIN, half), dx);
+/** `rows` is the place of the four rows' d among those of the group: 16 bytes a row vector. */
+function finish(y: v128, s: v128, group: usize, rows: usize, x: usize, dx: v128): v128 {
+  const m = dot_scales(group + (rows >> 1) + MINIMA, x + RECORD_SUMS32, 4);
+  const d = v128.load(group + rows, D);
+  return add_scaled_less_minimum(y, s, d, m, v128.load(group + rows, DMIN), dx);
 }
 
 /** One block to a tile: i16 sc · q in the plain build, unsigned bytes and scales in the relaxed one. */

@@ -4,25 +4,25 @@
  * Native, 210 bytes:  0 low nibbles [128] | 128 upper bit pairs [64] | 192 scales i8[16] | 208 d f16
  *                     Each half of 128 columns: 64 bytes of nibbles, 32 of bit pairs. Column c = 32 run + i of a half has
  *                     nibble byte 32 (run & 1) + i, high nibble from run 2 on, and bit pair `run` of byte i.
- * Group, 3360 bytes:    0  scales i8 [16][16 rows]
- *                     256  d f16[16 rows]
- *                     288  16 sub-blocks of 192 bytes: three words for each row, [3][16 rows] u32 (simd/sixes.ts)
+ * Group, 3392 bytes:    0  scales i8 [16][16 rows]
+ *                     256  d f32[16 rows]
+ *                     320  16 sub-blocks of 192 bytes: three words for each row, [3][16 rows] u32 (simd/sixes.ts)
  */
 
 import { add_scaled } from '../simd/accumulate';
 import { RECORD_SCALES, RECORD_SUMS16, STAIRS_SIX_OFFSETS, STAIRS_SIXES } from '../simd/activations';
-import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
+import { f32_from_f16 } from '../simd/half';
 import { held } from '../simd/octets';
 import { last_six_bytes, last_six_pair, pack_sixes, SIX_MASK, unpack_six } from '../simd/sixes';
-import { store_results, TILE_D, TILE_HALF, TILE_PAIRS, TILE_RESULTS } from '../simd/tile';
+import { store_results, TILE_D, TILE_PAIRS, TILE_RESULTS } from '../simd/tile';
 import { both_lanes, row_scale_pairs, row_scale_place, row_scales } from './k-scales';
-import { store_scales, unpack_scales } from './k-tile';
+import { copy_scales, store_scales } from './k-tile';
 
 export const NATIVE: usize = 210;
-export const BLOCK: usize = 3360;
+export const BLOCK: usize = 3392;
 const SCALES: usize = 0;
 const D: usize = 256;
-const SUBS: usize = 288;
+const SUBS: usize = 320;
 const SUB: usize = 192;
 
 /** Value of column k, 0 … 63. */
@@ -53,11 +53,11 @@ export function repack(block: usize, native: usize, row: i32): void {
     pack_sixes(at, first, second);
     store<u8>(row_scale_place(block + SCALES, j, row), load<u8>(native + j, 192));
   }
-  store<u16>(block + (row << 1), load<u16>(native, 208), D);
+  store<f32>(block + (row << 2), f32_from_f16(load<u16>(native, 208)), D);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
-  const d = f32_from_f16(load<u16>(block + (row << 1), D));
+  const d = load<f32>(block + (row << 2), D);
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<i8>(row_scale_place(block + SCALES, k >> 4, row));
     const q = unpack_six(block + SUBS + <usize>(k >> 4) * SUB + (row << 2), k & 15);
@@ -85,7 +85,6 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
  * at address 1, 2 or 3) but might set the sums hold the parts together: 21.4 G MAC/s instead of 18.3.
  */
 function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  const half = scratch + TILE_HALF;
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -213,10 +212,10 @@ function decode_stairs(scratch: usize, group: usize, x: usize, step: usize, widt
       factors += 40;
     }
     const dx = v128.load32_splat(x);
-    y0 = add_scaled(y0, s0, f32x4_load_f16(group + D, half), dx);
-    y1 = add_scaled(y1, s1, f32x4_load_f16(group + D + 8, half), dx);
-    y2 = add_scaled(y2, s2, f32x4_load_f16(group + D + 16, half), dx);
-    y3 = add_scaled(y3, s3, f32x4_load_f16(group + D + 24, half), dx);
+    y0 = add_scaled(y0, s0, v128.load(group, D), dx);
+    y1 = add_scaled(y1, s1, v128.load(group, D + 16), dx);
+    y2 = add_scaled(y2, s2, v128.load(group, D + 32), dx);
+    y3 = add_scaled(y3, s3, v128.load(group, D + 48), dx);
     group += BLOCK;
     x += step;
   }
@@ -301,14 +300,14 @@ function dot_six_bytes(
 
 /** Adds row vector v to the results. */
 function finish_bytes(scratch: usize, s: v128, group: usize, v: usize, dx: v128): void {
-  const d = f32x4_load_f16(group + D + (v << 3), scratch + TILE_HALF);
+  const d = v128.load(group + (v << 4), D);
   const results = scratch + (v << 4);
   v128.store(results, add_scaled(v128.load(results, TILE_RESULTS), s, d, dx), TILE_RESULTS);
 }
 
 /** One block to a tile: i16 sc · (q − 32) in the plain build, unsigned bytes and scales in the relaxed one. */
 export function unpack(tile: usize, block: usize): void {
-  unpack_scales(tile, TILE_D, block + D);
+  copy_scales(tile, TILE_D, block + D);
   if (ASC_FEATURE_RELAXED_SIMD) {
     // Scales of two sub-blocks side by side, as the offset takes them.
     for (let j: usize = 0; j < 16; j += 2) {
