@@ -21,6 +21,12 @@ export interface ContractHyperparameters {
   readonly ropeScaling: RopeScalingNumbers;
   /** Factor on q · k. */
   readonly attentionScale: number;
+  /** Factors and soft caps that an architecture may have; 0 and undefined for none. */
+  readonly embeddingScale?: number;
+  readonly residualScale?: number;
+  readonly logitScale?: number;
+  readonly attentionSoftcapping?: number | undefined;
+  readonly finalLogitSoftcapping?: number | undefined;
   readonly expertCount: number;
   readonly expertUsedCount: number;
   readonly expertFeedForwardLength: number;
@@ -51,6 +57,7 @@ const MAX_FREQ_BASE = 1e10; // apr: 1e8, but Mistral Small 3.1 and its kin have 
 const MAX_HEAD_DIM = 1024; // not bounded by apr; the largest published ones are 512 wide
 const MAX_EXPERTS = 1024; // not bounded by apr; the most that is published is 896
 const MAX_ROPE_FACTOR = 1e6; // the largest published ones are below 1,000
+const MAX_FACTOR = 1e6; // not bounded by apr; published factors and caps lie between 0.001 and 100
 
 /** Of sizes; numbers within the formulas have none, since whatever they are, the result is a number or NaN. */
 const SIZE_OBSTACLE = 'memory and the work of the kernels are laid out by it';
@@ -94,7 +101,15 @@ export function boundsFindings(hp: ContractHyperparameters): Finding[] {
     whole('feed_forward_length', hp.feedForwardLength, 1, MAX_INNER);
   }
   real('attention.layer_norm_rms_epsilon', hp.rmsEps, 1e-10, 0.01);
-  real('attention.scale', hp.attentionScale, Number.MIN_VALUE, Number.MAX_VALUE);
+  real('attention.scale', hp.attentionScale, 1 / MAX_FACTOR, MAX_FACTOR);
+  const optional = (suffix: string, value: number | undefined): void => {
+    if (value) real(suffix, value, 1 / MAX_FACTOR, MAX_FACTOR);
+  };
+  optional('embedding_scale', hp.embeddingScale);
+  optional('residual_scale', hp.residualScale);
+  optional('logit_scale', hp.logitScale);
+  optional('attn_logit_softcapping', hp.attentionSoftcapping);
+  optional('final_logit_softcapping', hp.finalLogitSoftcapping);
   real('rope.freq_base', hp.ropeFreqBase, 1, MAX_FREQ_BASE);
   if (hp.ropeFreqBaseSliding !== undefined) real('rope.freq_base_swa', hp.ropeFreqBaseSliding, 1, MAX_FREQ_BASE);
   ropeScalingBounds(hp.ropeScaling, hp.ropeFreqBase, real);

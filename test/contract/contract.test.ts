@@ -99,6 +99,24 @@ accepted('special tokens up to the last id', {
   specialTokens: { 'tokenizer.ggml.bos_token_id': 0, 'tokenizer.ggml.eos_token_id': 999 },
 });
 accepted("Mistral Small 3.1's RoPE base", { hyperparameters: { ropeFreqBase: 1e9 } });
+accepted("Granite's factors, and Gemma 2's soft caps", {
+  hyperparameters: {
+    embeddingScale: 12,
+    residualScale: 0.22,
+    logitScale: 8,
+    attentionSoftcapping: 50,
+    finalLogitSoftcapping: 30,
+  },
+});
+accepted('factors and soft caps of 0, which are none', {
+  hyperparameters: {
+    embeddingScale: 0,
+    residualScale: 0,
+    logitScale: 0,
+    attentionSoftcapping: 0,
+    finalLogitSoftcapping: 0,
+  },
+});
 accepted('no grouping of heads', { hyperparameters: { headCountKv: 12 } });
 accepted('a mixture of experts without a dense FFN', {
   hyperparameters: { expertCount: 128, expertUsedCount: 8, feedForwardLength: 0, expertFeedForwardLength: 768 },
@@ -289,6 +307,12 @@ const BOUNDS: readonly (readonly [Partial<ContractHyperparameters>, key: string,
   [{ ropeFreqBase: 1e11 }, 'llama.rope.freq_base', '100000000000'],
   [{ attentionScale: -1 }, 'llama.attention.scale', '-1'],
   [{ attentionScale: Number.POSITIVE_INFINITY }, 'llama.attention.scale', 'Infinity'],
+  [{ attentionScale: 3e38 }, 'llama.attention.scale', '3e+38'],
+  [{ embeddingScale: 1e300 }, 'llama.embedding_scale', '1e+300'],
+  [{ residualScale: -1 }, 'llama.residual_scale', '-1'],
+  [{ logitScale: 1e-45 }, 'llama.logit_scale', '1e-45'],
+  [{ attentionSoftcapping: -50 }, 'llama.attn_logit_softcapping', '-50'],
+  [{ finalLogitSoftcapping: 1e-7 }, 'llama.final_logit_softcapping', '1e-7'],
   [{ ropeScaling: { type: 'linear', factor: -2 } }, 'llama.rope.scaling.factor', '-2'],
   [{ ropeScaling: { type: 'none', attentionFactor: 0 } }, 'llama.rope.scaling.attn_factor', '0'],
   [{ ropeFreqBaseSliding: 0 }, 'llama.rope.freq_base_swa', '0'],
