@@ -2,7 +2,7 @@
 
 import { AprError } from '../../src/errors.ts';
 import type { OutputStream } from '../environment.ts';
-import { visibleLine } from './terminal.ts';
+import { visible, visibleLine } from './terminal.ts';
 
 /** Form of what goes to stdout. */
 export type OutputForm = 'text' | 'json' | 'stream';
@@ -35,7 +35,7 @@ export function renderError(
     const body = { error: { code: known ? error.code : 'INTERNAL', message, exit_status: status, ...details } };
     stdout.write(`${JSON.stringify(form === 'stream' ? { event: 'error', ...body } : body)}\n`);
   }
-  if (verbose) stderr.write(`${trace(error)}\n`);
+  if (verbose) stderr.write(`${visible(trace(error))}\n`);
   return status;
 }
 

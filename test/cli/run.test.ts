@@ -179,4 +179,13 @@ test('a fault of apr itself is status 1 and asks for a report', async () => {
   assert.is(stderr.text, 'apr: internal error: x is undefined; please report it with what --verbose prints\n');
 });
 
+test('the terminal obeys neither an error nor its trace', async () => {
+  const cause = new Error('\x1b[31m');
+  const { stderr } = await run(['m', 'Hi', '--verbose'], {
+    failure: new AprError('BAD_FORMAT', '\x07', {}, { cause }),
+  });
+  assert.match(stderr.text, /^apr: \\u0007\n(.*\n)*caused by Error: \\u001b\[31m\n/m);
+  assert.not.match(stderr.text, /[\x07\x1b]/);
+});
+
 test.run();

@@ -143,6 +143,7 @@ refused(
 
 // Metadata.
 refused('no JSON', 'BAD_FORMAT', { json: '{"a":' }, 'not JSON');
+refused('an escape sequence in place of JSON', 'BAD_FORMAT', { json: '{"a": \x1b[31mX}' }, 'not JSON');
 refused('a JSON array', 'BAD_FORMAT', { json: [] }, 'array of 0');
 refused('JSON nested a thousand times', 'BAD_FORMAT', { json: '['.repeat(1000) }, 'nested 1000 levels');
 refused(

@@ -2,6 +2,7 @@
 
 import { AprError } from '../../errors.ts';
 import { decodeUtf8Strictly } from '../gguf/metadata.ts';
+import { printable } from '../printable.ts';
 import type { Json } from './typed-json.ts';
 
 /** Two bytes of an empty array become some fifty once parsed, so their number is bounded: this is far above any model. */
@@ -25,7 +26,8 @@ export function parseJson(sourceName: string, bytes: Uint8Array): Json {
   try {
     return JSON.parse(text) as Json;
   } catch (cause) {
-    throw bad(`is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
+    // The parser's message quotes the file.
+    throw bad(`is not JSON: ${printable(cause instanceof Error ? cause.message : String(cause))}`, cause);
   }
 }
 

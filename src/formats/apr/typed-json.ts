@@ -197,7 +197,7 @@ export function isObject(json: Json | undefined): json is { readonly [key: strin
 
 /** For messages. */
 export function kindOf(json: Json): string {
-  if (json === null) return 'nothing';
+  if (json === null) return 'null or missing';
   if (Array.isArray(json)) return `an array of ${json.length}`;
   if (typeof json === 'object') return 'an object';
   return `${typeof json} ${printable(typeof json === 'string' ? `"${json}"` : String(json))}`;
