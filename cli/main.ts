@@ -5,6 +5,7 @@ import type { ErrorForm } from './cli.ts';
 
 const OLDEST_NODE = 20;
 const INTERRUPTED = 130;
+const TERMINATED = 143;
 
 if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
   process.stderr.write(`apr: this is Node ${process.versions.node}, expected Node ${OLDEST_NODE} or newer\n`);
@@ -27,6 +28,8 @@ const interrupted = (): never => {
 };
 let onInterrupt: () => void = interrupted;
 process.on('SIGINT', () => onInterrupt());
+// Ended in order, so that half-written files are removed. Not so for SIGHUP: a handler would undo what nohup does.
+process.on('SIGTERM', () => process.exit(TERMINATED));
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 

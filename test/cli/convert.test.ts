@@ -1,13 +1,14 @@
 /** `apr convert`: the files that it leaves behind, and those that it does not. */
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Conversion, FinalEvent } from '../../src/index.ts';
+import { buildGguf } from '../formats/gguf-builder.ts';
 import { DEMO, FIXTURES } from '../repository.ts';
-import { apr } from './command.ts';
+import { apr, finished, start } from './command.ts';
 
 let folder: string;
 test.before(() => {
@@ -75,6 +76,29 @@ test('a broken source leaves nothing behind', async () => {
   assert.not.ok(existsSync(target));
   assert.equal(readdirSync(folder).sort(), before.concat([]).sort());
 });
+
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  test(`${signal} while it writes: status ${status}, and nothing is left behind`, async () => {
+    const source = join(folder, 'large.gguf');
+    const width = 2 ** 16;
+    writeFileSync(source, buildGguf({ tensors: [{ name: 'large', shape: [width, width / 8] }] }));
+    // Zeros that take no room; long enough to write that a signal comes before the end.
+    truncateSync(source, 4096 + (width * width * 4) / 8);
+    const before = readdirSync(folder);
+    const child = start(['convert', source, '-o', join(folder, 'large.apr')]);
+    const result = finished(child);
+    const written = (): string[] => readdirSync(folder).filter((name) => !before.includes(name));
+    while (written().length === 0 && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.match(written()[0] ?? 'nothing', /\.part$/);
+    child.kill(signal);
+    assert.is((await result).status, status);
+    assert.equal(written(), []);
+    rmSync(source);
+  });
+}
 
 for (const [words, status, message] of [
   [['convert'], 2, /SOURCE is missing/],

@@ -1,7 +1,7 @@
 /** A file that is being written: under a temporary name until it is whole. */
 
 import { randomBytes } from 'node:crypto';
-import { type Stats, unlinkSync } from 'node:fs';
+import { existsSync, type Stats, unlinkSync } from 'node:fs';
 import { type FileHandle, link, lstat, open, rename, unlink } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { AprError } from '../../errors.ts';
@@ -31,7 +31,7 @@ export async function createFileSink(path: string, { force }: FileSinkOptions): 
   try {
     handle = await open(temporary, 'wx');
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') {
+    if ((codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') && !existsSync(dirname(path))) {
       throw new AprError(
         'NOT_FOUND',
         `${path}: there is no folder ${dirname(path)} to write it to`,
