@@ -1,6 +1,6 @@
 /**
  * Superblocks of four-bit codes into a book, a signed scale for each 32 columns: value d · factor · sc · book[q].
- * IQ4_XS, and what the IQ3 types become at load. A block is 16 rows of 256 columns:
+ * IQ4_XS, whose codes lie as iq4-book.ts says, and what the IQ3 types become at load. A block is 16 rows of 256 columns:
  *
  *      0  scales i8 [4 pairs][16 rows][2]
  *    128  d · factor f32[16 rows]
@@ -12,8 +12,7 @@ import { add_scaled } from '../simd/accumulate';
 import { OCTET, RECORD_SCALES, RECORD_SUMS32 } from '../simd/activations';
 import { BYTE_MASK, FOURTH, held, high_nibbles, LOW_MASK, low_nibbles, THIRD } from '../simd/octets';
 import { store_results, TILE_D, TILE_PAIRS } from '../simd/tile';
-import { book_value, code_of, held_book, look_up, store_run } from './codes';
-import { dot_book } from './iq4-book';
+import { book_value, code_of, dot_book, held_book, look_up, store_run } from './codes';
 import { both_lanes, dot_scales, scale_place, scales_of } from './k-scales';
 import { copy_scales, store_octet, store_scales, TILE_OCTET } from './k-tile';
 
@@ -94,18 +93,18 @@ export function decode_4(
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = finish(y0, s0, group, 0, x, dx, shift);
-    y1 = finish(y1, s1, group, 16, x, dx, shift);
-    y2 = finish(y2, s2, group, 32, x, dx, shift);
-    y3 = finish(y3, s3, group, 48, x, dx, shift);
+    y0 = finish_4(y0, s0, group, 0, x, dx, shift);
+    y1 = finish_4(y1, s1, group, 16, x, dx, shift);
+    y2 = finish_4(y2, s2, group, 32, x, dx, shift);
+    y3 = finish_4(y3, s3, group, 48, x, dx, shift);
     group += BLOCK;
     x += step;
   }
   store_results(scratch, y0, y1, y2, y3);
 }
 
-/** Takes the book's offset away. `rows` is the place of the four rows' d among those of the group. */
-function finish(y: v128, s: v128, group: usize, rows: usize, x: usize, dx: v128, shift: i32): v128 {
+/** Takes the book's offset, 2^shift, away. `rows` is the place of the four rows' d among those of the group. */
+export function finish_4(y: v128, s: v128, group: usize, rows: usize, x: usize, dx: v128, shift: i32): v128 {
   const m = dot_scales(group + (rows >> 1) + SCALES, x + RECORD_SUMS32, 4);
   return add_scaled(y, i32x4.sub(s, i32x4.shl(m, shift)), v128.load(group + rows, D), dx);
 }

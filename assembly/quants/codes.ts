@@ -10,7 +10,7 @@
  * type's offset, which products take away by way of the sums of activations.
  */
 
-import { pack_octet, unpack_octet } from '../simd/octets';
+import { dot_bytes, high_nibbles, low_nibbles, pack_octet, unpack_octet } from '../simd/octets';
 
 /** Four times eight codes, one a byte, to a row of a run. */
 export function store_run(run: usize, row: i32, bits: i32, c0: u64, c1: u64, c2: u64, c3: u64): void {
@@ -120,4 +120,21 @@ export function first_code_of_3(plane: v128, third: v128, two: v128, four: v128)
 /** … and the second half. */
 export function second_code_of_3(plane: v128, third: v128, two: v128, four: v128): v128 {
   return v128.or(v128.and(i16x8.shr_u(plane, 2), two), v128.and(i16x8.shl(third, 1), four));
+}
+
+/** acc + four rows' dot products of an octet of codes; arguments as of `dot_bytes`, `low` is LOW_MASK. */
+export function dot_book(
+  acc: v128,
+  v: v128,
+  low: v128,
+  book: v128,
+  mask: v128,
+  x0: v128,
+  x1: v128,
+  x2: v128,
+  x3: v128,
+): v128 {
+  const a = look_up(book, low_nibbles(v, low));
+  const b = look_up(book, high_nibbles(v, low));
+  return dot_bytes(acc, a, b, mask, x0, x1, x2, x3);
 }

@@ -2,26 +2,15 @@
  * IQ4_NL: 32 columns, value d · book[q] (iq4-book.ts).
  *
  * Native, 18 bytes:  0 d f16 | 2 codes [16] of 4 bits, as in Q4_0
- * Group, 288 bytes:  0 codes of 4 bits (codes.ts) | 256 d f16[16 rows]
+ * Group, 288 bytes:  0 codes of 4 bits (iq4-book.ts) | 256 d f16[16 rows]
  */
 
 import { add_scaled } from '../simd/accumulate';
-import { OCTET, RECORD_OFFSETS, RECORD_SCALES, SEGMENT } from '../simd/activations';
+import { RECORD_OFFSETS, RECORD_SCALES, RECORD_WIDE, SEGMENT } from '../simd/activations';
 import { f32_from_f16, f32x4_load_f16 } from '../simd/half';
 import { BYTE_MASK, held, LOW_MASK } from '../simd/octets';
 import { store_results, TILE_D, TILE_HALF } from '../simd/tile';
-import { code_of, store_halves } from './codes';
-import {
-  dot_iq4,
-  fourth,
-  held_iq4,
-  held_iq4_negative,
-  held_iq4_tile,
-  iq4_value,
-  SHIFT,
-  store_iq4,
-  third,
-} from './iq4-book';
+import { dot_iq4, held_iq4, iq4_value, iq4_value_of, OCTET_I16, SHIFT, store_iq4, store_iq4_run } from './iq4-book';
 import { unpack_scales, WIDE_OCTET } from './k-tile';
 
 export const NATIVE: usize = 18;
@@ -29,13 +18,13 @@ export const BLOCK: usize = 288;
 const D: usize = 256;
 
 export function repack(block: usize, native: usize, row: i32): void {
-  store_halves(block, row, native + 2);
+  store_iq4_run(block, row, native + 2);
   store<u16>(block + (row << 1), load<u16>(native), D);
 }
 
 export function dequantize(out: usize, block: usize, row: i32): void {
   const d = f32_from_f16(load<u16>(block + (row << 1), D));
-  for (let k = 0; k < 32; k++) store<f32>(out + (k << 2), d * <f32>iq4_value(code_of(block, row, 4, k)));
+  for (let k = 0; k < 32; k++) store<f32>(out + (k << 2), d * <f32>iq4_value_of(block, row, k));
 }
 
 export function dequantize_native(out: usize, native: usize): void {
@@ -53,7 +42,6 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
   const low = held(scratch, LOW_MASK);
   const mask = held(scratch, BYTE_MASK);
   const book = held_iq4(scratch);
-  const negative = held_iq4_negative(scratch);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -61,26 +49,23 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
   for (let column = 0; column < width; column += 32) {
     const at = (column & (SEGMENT - 1)) >> 5;
     const record = x + <usize>(column >> 8) * step;
-    let quants = record + <usize>(at << 2) * OCTET;
+    let quants = record + (at << 6) + RECORD_WIDE;
     const d = group + D;
-    let s0 = i32x4.splat(0);
-    if (!ASC_FEATURE_RELAXED_SIMD) {
-      s0 = i32x4.shl(v128.load32_splat(record + (at << 2), RECORD_OFFSETS), SHIFT - 3);
-    }
+    let s0 = i32x4.shl(v128.load32_splat(record + (at << 2), RECORD_OFFSETS), SHIFT - 3);
     let s1 = s0;
     let s2 = s0;
     let s3 = s0;
     for (let octet = 0; octet < 4; octet++) {
       const x0 = v128.load32_splat(quants);
       const x1 = v128.load32_splat(quants, 4);
-      const x2 = third(quants, x0);
-      const x3 = fourth(quants, x1);
-      s0 = dot_iq4(s0, v128.load(group), low, book, negative, mask, x0, x1, x2, x3);
-      s1 = dot_iq4(s1, v128.load(group, 16), low, book, negative, mask, x0, x1, x2, x3);
-      s2 = dot_iq4(s2, v128.load(group, 32), low, book, negative, mask, x0, x1, x2, x3);
-      s3 = dot_iq4(s3, v128.load(group, 48), low, book, negative, mask, x0, x1, x2, x3);
+      const x2 = v128.load32_splat(quants, 8);
+      const x3 = v128.load32_splat(quants, 12);
+      s0 = dot_iq4(s0, v128.load(group), low, book, mask, x0, x1, x2, x3);
+      s1 = dot_iq4(s1, v128.load(group, 16), low, book, mask, x0, x1, x2, x3);
+      s2 = dot_iq4(s2, v128.load(group, 32), low, book, mask, x0, x1, x2, x3);
+      s3 = dot_iq4(s3, v128.load(group, 48), low, book, mask, x0, x1, x2, x3);
       group += 64;
-      quants += OCTET;
+      quants += OCTET_I16;
     }
     const dx = v128.load32_splat(record + (at << 2), RECORD_SCALES);
     y0 = add_scaled(y0, s0, f32x4_load_f16(d, half), dx);
@@ -96,7 +81,7 @@ export function decode(scratch: usize, group: usize, x: usize, step: usize, widt
 export function unpack(tile: usize, block: usize, blocks: i32): void {
   const low = held(tile, LOW_MASK);
   const mask = held(tile, BYTE_MASK);
-  const book = held_iq4_tile(tile);
+  const book = held_iq4(tile);
   const offset = i16x8.splat(128);
   const one = i16x8.splat(1);
   for (let b = 0; b < blocks; b++) {

@@ -6,24 +6,12 @@
  * Group, 2240 bytes: codes-4.ts, scales less 32
  */
 
-import { add_scaled } from '../simd/accumulate';
-import { OCTET, RECORD_SCALES } from '../simd/activations';
+import { RECORD_SCALES, RECORD_WIDE } from '../simd/activations';
 import { f32_from_f16 } from '../simd/half';
 import { BYTE_MASK, held, LOW_MASK } from '../simd/octets';
 import { store_results, TILE_D } from '../simd/tile';
-import { code_of, store_halves } from './codes';
-import { BLOCK, D, decode_4, RUN, RUNS, SCALES, store_d_4, store_scale_4 } from './codes-4';
-import {
-  dot_iq4,
-  fourth,
-  held_iq4,
-  held_iq4_negative,
-  held_iq4_tile,
-  iq4_value,
-  SHIFT,
-  store_iq4,
-  third,
-} from './iq4-book';
+import { BLOCK, D, finish_4, RUN, RUNS, SCALES, store_d_4, store_scale_4 } from './codes-4';
+import { dot_iq4, held_iq4, iq4_value, iq4_value_of, OCTET_I16, SHIFT, store_iq4, store_iq4_run } from './iq4-book';
 import { both_lanes, scale_place, scales_of } from './k-scales';
 import { copy_scales, WIDE_OCTET } from './k-tile';
 
@@ -38,7 +26,7 @@ function native_scale(native: usize, j: i32): i32 {
 
 export function repack(block: usize, native: usize, row: i32): void {
   for (let j = 0; j < 8; j++) {
-    store_halves(block + RUNS + <usize>j * RUN, row, native + 8 + (j << 4));
+    store_iq4_run(block + RUNS + <usize>j * RUN, row, native + 8 + (j << 4));
     store_scale_4(block, row, j, native_scale(native, j));
   }
   store_d_4(block, row, f32_from_f16(load<u16>(native)));
@@ -48,8 +36,7 @@ export function dequantize(out: usize, block: usize, row: i32): void {
   const d = load<f32>(block + (row << 2), D);
   for (let k = 0; k < 256; k++) {
     const scale = d * <f32>load<i8>(scale_place(block + SCALES, k >> 5, row));
-    const code = code_of(block + RUNS + <usize>(k >> 5) * RUN, row, 4, k & 31);
-    store<f32>(out + (k << 2), scale * <f32>iq4_value(code));
+    store<f32>(out + (k << 2), scale * <f32>iq4_value_of(block + RUNS + <usize>(k >> 5) * RUN, row, k & 31));
   }
 }
 
@@ -64,16 +51,9 @@ export function dequantize_native(out: usize, native: usize): void {
 
 /** One token times a group: 16 results at TILE_RESULTS. */
 export function decode(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
-  if (ASC_FEATURE_RELAXED_SIMD) decode_parts(scratch, group, x, step, width);
-  else decode_4(scratch, group, x, step, width, held_iq4(scratch), SHIFT);
-}
-
-/** Positive and negative values apart, in the relaxed build. */
-function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width: i32): void {
   const low = held(scratch, LOW_MASK);
   const mask = held(scratch, BYTE_MASK);
   const book = held_iq4(scratch);
-  const negative = held_iq4_negative(scratch);
   let y0 = f32x4.splat(0);
   let y1 = f32x4.splat(0);
   let y2 = f32x4.splat(0);
@@ -85,7 +65,7 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
     let s3 = i32x4.splat(0);
     const scales = group + SCALES;
     let w = group + RUNS;
-    let quants = x;
+    let quants = x + RECORD_WIDE;
     for (let j = 0; j < 8; j++) {
       let a0 = i32x4.splat(0);
       let a1 = i32x4.splat(0);
@@ -94,14 +74,14 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
       for (let octet = 0; octet < 4; octet++) {
         const x0 = v128.load32_splat(quants);
         const x1 = v128.load32_splat(quants, 4);
-        const x2 = third(quants, x0);
-        const x3 = fourth(quants, x1);
-        a0 = dot_iq4(a0, v128.load(w), low, book, negative, mask, x0, x1, x2, x3);
-        a1 = dot_iq4(a1, v128.load(w, 16), low, book, negative, mask, x0, x1, x2, x3);
-        a2 = dot_iq4(a2, v128.load(w, 32), low, book, negative, mask, x0, x1, x2, x3);
-        a3 = dot_iq4(a3, v128.load(w, 48), low, book, negative, mask, x0, x1, x2, x3);
+        const x2 = v128.load32_splat(quants, 8);
+        const x3 = v128.load32_splat(quants, 12);
+        a0 = dot_iq4(a0, v128.load(w), low, book, mask, x0, x1, x2, x3);
+        a1 = dot_iq4(a1, v128.load(w, 16), low, book, mask, x0, x1, x2, x3);
+        a2 = dot_iq4(a2, v128.load(w, 32), low, book, mask, x0, x1, x2, x3);
+        a3 = dot_iq4(a3, v128.load(w, 48), low, book, mask, x0, x1, x2, x3);
         w += 64;
-        quants += OCTET;
+        quants += OCTET_I16;
       }
       s0 = i32x4.add(s0, i32x4.mul(a0, scales_of(scales, j)));
       s1 = i32x4.add(s1, i32x4.mul(a1, scales_of(scales + 8, j)));
@@ -109,10 +89,10 @@ function decode_parts(scratch: usize, group: usize, x: usize, step: usize, width
       s3 = i32x4.add(s3, i32x4.mul(a3, scales_of(scales + 24, j)));
     }
     const dx = v128.load32_splat(x, RECORD_SCALES);
-    y0 = add_scaled(y0, s0, v128.load(group, D), dx);
-    y1 = add_scaled(y1, s1, v128.load(group, D + 16), dx);
-    y2 = add_scaled(y2, s2, v128.load(group, D + 32), dx);
-    y3 = add_scaled(y3, s3, v128.load(group, D + 48), dx);
+    y0 = finish_4(y0, s0, group, 0, x, dx, SHIFT);
+    y1 = finish_4(y1, s1, group, 16, x, dx, SHIFT);
+    y2 = finish_4(y2, s2, group, 32, x, dx, SHIFT);
+    y3 = finish_4(y3, s3, group, 48, x, dx, SHIFT);
     group += BLOCK;
     x += step;
   }
@@ -124,7 +104,7 @@ export function unpack(tile: usize, block: usize): void {
   copy_scales(tile, TILE_D, block + D);
   const low = held(tile, LOW_MASK);
   const mask = held(tile, BYTE_MASK);
-  const book = held_iq4_tile(tile);
+  const book = held_iq4(tile);
   const offset = i16x8.splat(128);
   for (let j = 0; j < 8; j++) {
     for (let v: usize = 0; v < 4; v++) {

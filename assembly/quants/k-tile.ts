@@ -31,29 +31,16 @@ export function store_octet(at: usize, a: v128, b: v128, mask: v128, offset: v12
     v128.store(at, a);
     v128.store(at, b, 64);
   } else {
-    v128.store(at, i16x8.mul(i16x8.sub(v128.and(a, mask), offset), scale));
-    v128.store(at, i16x8.mul(i16x8.sub(v128.and(b, mask), offset), scale), 64);
-    v128.store(at, i16x8.mul(i16x8.sub(i16x8.shr_u(a, 8), offset), scale), 128);
-    v128.store(at, i16x8.mul(i16x8.sub(i16x8.shr_u(b, 8), offset), scale), 192);
+    store_wide_octet(at, a, b, mask, offset, scale);
   }
 }
 
-/** In the relaxed build: signed bytes of an octet (columns 0–3 and 4–7 of each row) to i16 pairs, times `scale`. */
-export function store_signed_octet(at: usize, a: v128, b: v128, scale: v128): void {
-  v128.store(at, i16x8.mul(first_pairs(a), scale));
-  v128.store(at, i16x8.mul(second_pairs(a), scale), 64);
-  v128.store(at, i16x8.mul(first_pairs(b), scale), 128);
-  v128.store(at, i16x8.mul(second_pairs(b), scale), 192);
-}
-
-/** Bytes 0 and 1 of every lane to i16. */
-function first_pairs(v: v128): v128 {
-  return i16x8.shr_s(i8x16.shuffle(v, v, 0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13), 8);
-}
-
-/** Bytes 2 and 3 of every lane to i16. */
-function second_pairs(v: v128): v128 {
-  return i16x8.shr_s(i8x16.shuffle(v, v, 2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15), 8);
+/** The same of a wide octet to an i16 tile, whatever the build. */
+export function store_wide_octet(at: usize, a: v128, b: v128, mask: v128, offset: v128, scale: v128): void {
+  v128.store(at, i16x8.mul(i16x8.sub(v128.and(a, mask), offset), scale));
+  v128.store(at, i16x8.mul(i16x8.sub(v128.and(b, mask), offset), scale), 64);
+  v128.store(at, i16x8.mul(i16x8.sub(i16x8.shr_u(a, 8), offset), scale), 128);
+  v128.store(at, i16x8.mul(i16x8.sub(i16x8.shr_u(b, 8), offset), scale), 192);
 }
 
 /** Bytes that an octet of columns takes in an i16 tile. */

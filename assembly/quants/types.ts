@@ -104,7 +104,7 @@ export function activation_format(type: i32): i32 {
 /** Whether the product with one token takes stair records (simd/stairs.ts). */
 export function takes_stairs(type: i32): bool {
   if (type == Q8_0) return true;
-  return !ASC_FEATURE_RELAXED_SIMD && (type == Q4_0 || type == Q4_K || type == Q6_K);
+  return !ASC_FEATURE_RELAXED_SIMD && (type == Q4_0 || type == Q4_K || type == Q6_K || type == MXFP4);
 }
 
 /** Columns of a block. */

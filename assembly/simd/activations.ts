@@ -30,6 +30,7 @@
  *     32  offsets for nibbles i32[8]             32  offsets for nibbles less 8 i32[8]    STAIRS_NIBBLE_OFFSETS
  *     64  factors for nibbles i16[256]           64  factors for nibbles i16[256]         STAIRS_NIBBLES
  *    576  offsets for six bits i32[16]          576  offsets for bytes i32[8]             STAIRS_BYTE_OFFSETS
+ *                                              608  −8 · sums of 32 i32[8]               STAIRS_OFFSETS
  *    640  factors for six bits i16[16][20]      640  factors for bytes i16[256]           STAIRS_BYTES
  *   1280  end                                  1152  end
  */
@@ -64,6 +65,8 @@ export const STAIRS_NIBBLES: usize = 64;
 export const STAIRS_SIX_OFFSETS: usize = 576;
 export const STAIRS_SIXES: usize = 640;
 export const STAIRS_BYTE_OFFSETS: usize = 576;
+/** As RECORD_OFFSETS. */
+export const STAIRS_OFFSETS: usize = 608;
 export const STAIRS_BYTES: usize = 640;
 
 /** Bytes of a stair record; 0 where a format has none. */

@@ -14,6 +14,11 @@
 /** Eight values of `bits` bits, one a byte of `values`, to their places in a word; fields begin at bit 0 of a byte. */
 export function pack_octet(values: u64, bits: i32): u32 {
   if (ASC_FEATURE_RELAXED_SIMD) return <u32>values | ((<u32>(values >> 32)) << bits);
+  return pack_wide_octet(values, bits);
+}
+
+/** In the plain build's order, whatever the build: for products in i16. */
+export function pack_wide_octet(values: u64, bits: i32): u32 {
   // Bytes 0, 1, 4, 5 now hold k0 k2, k1 k3, k4 k6, k5 k7.
   const pairs = values | (values >> (16 - bits));
   return (
@@ -26,9 +31,14 @@ export function pack_octet(values: u64, bits: i32): u32 {
 
 /** Value of column k (0 … 7) out of a word; `field` counts octets of a plane. */
 export function unpack_octet(word: u32, k: i32, bits: i32, field: i32): i32 {
-  const byte = ASC_FEATURE_RELAXED_SIMD ? k & 3 : ((k & 1) << 1) + (k >> 2);
-  const upper = ASC_FEATURE_RELAXED_SIMD ? k >> 2 : (k >> 1) & 1;
-  return (word >> ((byte << 3) + (2 * field + upper) * bits)) & ((1 << bits) - 1);
+  if (!ASC_FEATURE_RELAXED_SIMD) return unpack_wide_octet(word, k, bits, field);
+  return (word >> (((k & 3) << 3) + (2 * field + (k >> 2)) * bits)) & ((1 << bits) - 1);
+}
+
+/** The same of {@link pack_wide_octet}. */
+export function unpack_wide_octet(word: u32, k: i32, bits: i32, field: i32): i32 {
+  const byte = ((k & 1) << 1) + (k >> 2);
+  return (word >> ((byte << 3) + (2 * field + ((k >> 1) & 1)) * bits)) & ((1 << bits) - 1);
 }
 
 /**
@@ -80,6 +90,11 @@ export function dot_bytes(acc: v128, a: v128, b: v128, mask: v128, x0: v128, x1:
     acc = i32x4.relaxed_dot_i8x16_i7x16_add_s(x0, a, acc);
     return i32x4.relaxed_dot_i8x16_i7x16_add_s(x1, b, acc);
   }
+  return dot_wide_bytes(acc, a, b, mask, x0, x1, x2, x3);
+}
+
+/** The same in i16, of a wide octet, whatever the build. `mask` is BYTE_MASK. */
+export function dot_wide_bytes(acc: v128, a: v128, b: v128, mask: v128, x0: v128, x1: v128, x2: v128, x3: v128): v128 {
   const low = i32x4.add(i32x4.dot_i16x8_s(v128.and(a, mask), x0), i32x4.dot_i16x8_s(v128.and(b, mask), x1));
   const high = i32x4.add(i32x4.dot_i16x8_s(i16x8.shr_u(a, 8), x2), i32x4.dot_i16x8_s(i16x8.shr_u(b, 8), x3));
   return i32x4.add(acc, i32x4.add(low, high));

@@ -27,6 +27,7 @@ import {
   STAIRS_BYTES,
   STAIRS_NIBBLE_OFFSETS,
   STAIRS_NIBBLES,
+  STAIRS_OFFSETS,
   STAIRS_SIX_OFFSETS,
   STAIRS_SIXES,
   STAIRS_SUMS32,
@@ -44,6 +45,7 @@ export function store_stairs_q8_0(stairs: usize, record: usize, blocks: i32): vo
     // RECORD_OFFSETS holds −8 · Σ x, and the topmost nibbles are less 8 already.
     const offset = load<i32>(record + (j << 2), RECORD_OFFSETS);
     store<i32>(stairs + (j << 2), offset + 8 * top, STAIRS_NIBBLE_OFFSETS);
+    store<i32>(stairs + (j << 2), offset, STAIRS_OFFSETS);
     store_byte_factors(stairs, wide, j);
   }
 }
