@@ -118,7 +118,7 @@ export interface ChatMessage {
   readonly content: string | readonly TextPart[] | null;
   /** What a model thought before it answered, for templates that keep it. */
   readonly reasoning_content?: string;
-  /** Calls that an assistant made, as the template expects them: `{type: 'function', function: {name, arguments}}`. */
+  /** Calls that an assistant made: `{type: 'function', function: {name, arguments}}`; arguments as an object or JSON. */
   readonly tool_calls?: readonly Readonly<Record<string, unknown>>[];
   /** The call that a tool answers, and the tool's name. */
   readonly tool_call_id?: string;

@@ -7,6 +7,7 @@ import type { TextSegment, Tokenizer } from '../tokenizer/index.ts';
 import { builtInTemplate } from './built-in.ts';
 import { asksFor, parseTemplate, renderTemplate, TemplateLimit, TemplateRefusal } from './jinja.ts';
 import { type PlainMessage, plainMessages } from './messages.ts';
+import { type ArgumentForm, argumentForm, hasCalls, withArguments } from './tool-arguments.ts';
 
 const KEY = 'tokenizer.chat_template';
 
@@ -59,6 +60,7 @@ class JinjaTemplate implements ChatTemplate {
   // Parsed when first needed: a file whose template is beyond us still runs without it.
   #program: ReturnType<typeof parseTemplate> | undefined;
   #partsOnly: boolean | undefined;
+  #form: ArgumentForm | undefined;
 
   constructor(origin: 'file' | 'built-in', source: string, sourceName: string, tokenizer: Tokenizer) {
     this.origin = origin;
@@ -84,9 +86,10 @@ class JinjaTemplate implements ChatTemplate {
       const message = `${this.#sourceName}: thinking is asked for, but ${which} does not know ${first}; leave it off`;
       throw new AprError('USAGE', message, { option: 'thinking' });
     }
-    const guard = new Placeholders(this.#tokenizer, this.source, [plain, options.tools]);
+    const conversation = hasCalls(plain) ? withArguments(plain, this.#argumentForm()) : plain;
+    const guard = new Placeholders(this.#tokenizer, this.source, [conversation, options.tools]);
     try {
-      return guard.reveal(this.#run(plain, options, (value) => guard.hideAll(value)));
+      return guard.reveal(this.#run(conversation, options, (value) => guard.hideAll(value)));
     } catch (cause) {
       // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
       if (cause instanceof AprError) throw cause;
@@ -141,6 +144,11 @@ class JinjaTemplate implements ChatTemplate {
     this.#partsOnly ??=
       !this.#shows({ role: 'user', content: PROBE }) && this.#shows(inParts({ role: 'user', content: PROBE }));
     return this.#partsOnly;
+  }
+
+  #argumentForm(): ArgumentForm {
+    this.#form ??= argumentForm((messages, tools) => this.#renderOnce(messages, tools, {}));
+    return this.#form;
   }
 
   #shows(message: unknown): boolean {

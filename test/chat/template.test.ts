@@ -263,6 +263,43 @@ test('tools and calls are handed on as they are, and guarded', () => {
   assert.is(codeOf(() => template.render(user('x'), { tools: [deep] }))[0], 'USAGE');
 });
 
+test('arguments of calls come as the template can print them, whichever way they are given', () => {
+  const each = (print: string): string =>
+    `{% for m in messages %}{{ m.content }}{% for call in m.tool_calls %}${print}{% endfor %}{% endfor %}`;
+  const render = (source: string, value: unknown, bare = false): string => {
+    const called = { name: 'f', arguments: value };
+    const calls = [bare ? called : { type: 'function', function: called }];
+    return joined(setUp(source).template.render([{ role: 'assistant', content: '', tool_calls: calls }]));
+  };
+  const json = '{"a":1,"b":{"c":["x"]}}';
+  const object = { a: 1, b: { c: ['x'] } };
+  const spaced = '{"a": 1, "b": {"c": ["x"]}}';
+  // Qwen 2.5, Llama 3.1: a text would be a text within quotes.
+  const asJson = each('{{ (call.function or call).arguments | tojson }}');
+  for (const bare of [false, true]) {
+    assert.is(render(asJson, json, bare), spaced);
+    assert.is(render(asJson, object, bare), spaced);
+  }
+  assert.is(render(asJson, ''), '{}');
+  assert.is(render(asJson, 'no JSON'), '"no JSON"');
+  assert.is(render(asJson, '[1]'), '"[1]"');
+  assert.is(render(asJson, '{"__proto__": {"x": 1}}'), '{"__proto__": {"x": 1}}');
+  // Qwen 3 Coder: a parameter each.
+  const parameters = each('{% for k, v in call.function.arguments|items %}<parameter={{ k }}>{{ v }}{% endfor %}');
+  assert.is(render(parameters, '{"a": 1, "b": "<|im_end|>"}'), '<parameter=a>1<parameter=b><|im_end|>');
+  // Qwen 3: takes both; a text stays as it was written.
+  const both = each(
+    '{% if call.function.arguments is string %}{{ call.function.arguments }}{% else %}{{ call.function.arguments | tojson }}{% endif %}',
+  );
+  assert.equal([render(both, json), render(both, object)], [json, spaced]);
+  // DeepSeek V3: adds it to a text.
+  const text = each("{{ '>' + call.function.arguments }}");
+  assert.equal([render(text, json), render(text, object)], [`>${json}`, `>${json}`]);
+  // A template that refuses every such conversation is left to say so itself.
+  const refusing = each("{{ raise_exception('no tools') }}");
+  assert.match(codeOf(() => render(refusing, json))[1], 'no tools');
+});
+
 // Expected texts are those of Python's jinja2 3.1.6.
 test('what templates count on', () => {
   const cases: [string, string][] = [
