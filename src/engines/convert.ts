@@ -3,6 +3,7 @@
 import { AprError } from '../errors.ts';
 import { writeApr } from '../formats/apr/write.ts';
 import type { ByteSink } from '../formats/byte-sink.ts';
+import { partNames } from '../formats/gguf/split.ts';
 import { writeGguf } from '../formats/gguf/write.ts';
 import type { ModelFile } from '../formats/model-file.ts';
 import { openModel } from '../formats/open-model.ts';
@@ -66,6 +67,12 @@ export async function convertFile(
 
 function formatOf(target: string): ModelFile['format'] {
   const ending = /\.(gguf|apr)$/i.exec(target)?.[1]?.toLowerCase();
+  if (partNames(target) !== undefined) {
+    const message =
+      `the output file is ${JSON.stringify(target)}, whose name is that of one part of several; expected another name: ` +
+      'one whole model is written, and under this name its other parts would be missed';
+    throw new AprError('USAGE', message, { option: '--output', found: target });
+  }
   if (ending === 'gguf' || ending === 'apr') return ending;
   const message = `the output file is ${JSON.stringify(target)}, expected a name that ends in .apr or .gguf, which says the format`;
   throw new AprError('USAGE', message, { option: '--output', found: target });

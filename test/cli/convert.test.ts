@@ -105,6 +105,11 @@ for (const [words, status, message] of [
   [['convert', 'demo'], 2, /-o \(--output\) is missing/],
   [['convert', 'demo', 'x.apr'], 2, /found 2 arguments, expected SOURCE alone/],
   [['convert', 'demo', '-o', 'x.safetensors'], 2, /x\.safetensors.*expected a name that ends in \.apr or \.gguf/],
+  [
+    ['convert', 'demo', '-o', 'x-00001-of-00003.gguf', '--force'],
+    2,
+    /name is that of one part of several; expected another/,
+  ],
   [['convert', 'demo', '-o', join('no', 'such', 'folder', 'x.apr')], 3, /there is no folder/],
   [['convert', 'absent.gguf', '-o', 'x.apr'], 3, /absent\.gguf: no such file/],
 ] as const) {
