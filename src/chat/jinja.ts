@@ -47,6 +47,20 @@ export function asksFor(program: Program, names: readonly string[]): boolean {
   return names.some((name) => read.has(name) && (!set.has(name) || tested.has(name)));
 }
 
+/** Texts that stand in the template's expressions. */
+export function textConstants(program: Program): string[] {
+  const texts = new Set<string>();
+  const pending: unknown[] = [program.body];
+  while (pending.length > 0) {
+    const node = pending.pop();
+    if (typeof node !== 'object' || node === null) continue;
+    const { type, value } = node as Readonly<Record<string, unknown>>;
+    if (type === 'constant' && typeof value === 'string' && value !== '') texts.add(value);
+    pending.push(...Object.values(node));
+  }
+  return [...texts];
+}
+
 /**
  * Text of a parsed template.
  * @throws TemplateRefusal, TemplateLimit, Error

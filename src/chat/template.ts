@@ -5,8 +5,9 @@ import { AprError } from '../errors.ts';
 import type { Metadata } from '../formats/metadata.ts';
 import type { TextSegment, Tokenizer } from '../tokenizer/index.ts';
 import { builtInTemplate } from './built-in.ts';
-import { asksFor, parseTemplate, renderTemplate, TemplateLimit, TemplateRefusal } from './jinja.ts';
+import { asksFor, parseTemplate, renderTemplate, TemplateLimit, TemplateRefusal, textConstants } from './jinja.ts';
 import { type PlainMessage, plainMessages } from './messages.ts';
+import { countControl, mayForge, Placeholders } from './placeholders.ts';
 import { type ArgumentForm, argumentForm, hasCalls, withArguments } from './tool-arguments.ts';
 
 const KEY = 'tokenizer.chat_template';
@@ -87,9 +88,18 @@ class JinjaTemplate implements ChatTemplate {
       throw new AprError('USAGE', message, { option: 'thinking' });
     }
     const conversation = hasCalls(plain) ? withArguments(plain, this.#argumentForm()) : plain;
-    const guard = new Placeholders(this.#tokenizer, this.source, [conversation, options.tools]);
-    try {
+    const values = [conversation, options.tools];
+    const guarded = (strictly: boolean): TextSegment[] => {
+      const kept = strictly ? textConstants(this.#parsed()) : undefined;
+      const guard = new Placeholders(this.#tokenizer, this.source, values, kept);
       return guard.reveal(this.#run(conversation, options, (value) => guard.hideAll(value)));
+    };
+    try {
+      const segments = guarded(false);
+      if (!mayForge(this.#tokenizer, values)) return segments;
+      // A template that deletes from a content, or changes it, can put a special token together that was not there.
+      const strict = guarded(true);
+      return countControl(this.#tokenizer, strict) === countControl(this.#tokenizer, segments) ? segments : strict;
     } catch (cause) {
       // Whatever a template makes the interpreter throw, a full stack included, is the template's fault.
       if (cause instanceof AprError) throw cause;
@@ -176,92 +186,3 @@ function reasonOf(cause: unknown): string {
 
 /** Variables by which templates ask whether the model may think: Qwen, SmolLM and most others; Granite, DeepSeek. */
 const THINKING_SWITCHES = ['enable_thinking', 'thinking'] as const;
-
-/** Placeholders are taken from here up: the first plane for private use beyond the one that fonts and users fill. */
-const FIRST_PLACEHOLDER = 0xf0000;
-
-/**
- * Keeps special tokens that a user wrote from being recognised. Each such text is one private-use character while the
- * template runs, so that trimming, splitting and comparing see the rest of the content as it is, and text again
- * afterwards. Text without special tokens goes through untouched.
- *
- * A template that deletes characters out of the middle of a content can still put a special token together.
- */
-class Placeholders {
-  readonly #tokenizer: Tokenizer;
-  readonly #texts: ReadonlySet<string>;
-  readonly #byText = new Map<string, string>();
-  readonly #byPlaceholder = new Map<string, string>();
-  #next = FIRST_PLACEHOLDER;
-
-  /** @param values everything that the template will see, which must hold no placeholder */
-  constructor(tokenizer: Tokenizer, source: string, values: unknown) {
-    this.#tokenizer = tokenizer;
-    this.#texts = new Set([source, ...textsIn(values)]);
-  }
-
-  /** The same value with all its texts hidden, those of keys too. */
-  hideAll(value: unknown): unknown {
-    return mapTexts(value, (text) => this.hide(text));
-  }
-
-  hide(text: string): string {
-    return this.#tokenizer
-      .splitControl(text)
-      .map((part) => (part.special ? this.#placeholder(part.text) : part.text))
-      .join('');
-  }
-
-  reveal(rendered: string): TextSegment[] {
-    if (this.#byPlaceholder.size === 0) return [{ text: rendered, special: true }];
-    const segments: TextSegment[] = [];
-    let from = 0;
-    for (let at = 0; at < rendered.length; ) {
-      const character = String.fromCodePoint(rendered.codePointAt(at)!);
-      const text = this.#byPlaceholder.get(character);
-      if (text !== undefined) {
-        if (at > from) segments.push({ text: rendered.slice(from, at), special: true });
-        segments.push({ text, special: false });
-        from = at + character.length;
-      }
-      at += character.length;
-    }
-    if (from < rendered.length) segments.push({ text: rendered.slice(from), special: true });
-    return segments;
-  }
-
-  #placeholder(text: string): string {
-    const known = this.#byText.get(text);
-    if (known !== undefined) return known;
-    let placeholder: string;
-    do placeholder = String.fromCodePoint(this.#next++);
-    while ([...this.#texts].some((seen) => seen.includes(placeholder)));
-    this.#byText.set(text, placeholder);
-    this.#byPlaceholder.set(placeholder, text);
-    return placeholder;
-  }
-}
-
-/** Deeper values are no messages or tools that anybody means. */
-const MAX_DEPTH = 64;
-
-/** A copy of what JSON can say, each text replaced. */
-function mapTexts(value: unknown, replace: (text: string) => string, depth = 0): unknown {
-  if (depth > MAX_DEPTH) {
-    throw new AprError('USAGE', `messages or tools are nested deeper than ${MAX_DEPTH} levels, expected a JSON value`);
-  }
-  if (typeof value === 'string') return replace(value);
-  if (Array.isArray(value)) return value.map((item) => mapTexts(item, replace, depth + 1));
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  return Object.fromEntries(entries.map(([key, item]) => [replace(key), mapTexts(item, replace, depth + 1)]));
-}
-
-function textsIn(value: unknown): string[] {
-  const texts: string[] = [];
-  mapTexts(value, (text) => {
-    texts.push(text);
-    return text;
-  });
-  return texts;
-}

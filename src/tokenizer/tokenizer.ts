@@ -47,6 +47,7 @@ export class Tokenizer {
   readonly #vocabulary: Vocabulary;
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
+  #controlStarts: ReadonlySet<string> | undefined;
 
   /** @throws AprError BAD_FORMAT, UNSUPPORTED */
   constructor(metadata: Metadata) {
@@ -125,6 +126,16 @@ export class Tokenizer {
     if (addSpecial && this.addBos && out[0] !== this.bosId) out.unshift(this.bosId!);
     if (addSpecial && this.addEos && out.at(-1) !== this.eosId) out.push(this.eosId!);
     return out;
+  }
+
+  /** Characters other than letters and digits that control tokens begin with, of those in one UTF-16 unit. */
+  get controlStarts(): ReadonlySet<string> {
+    this.#controlStarts ??= new Set(
+      Array.from(this.#vocabulary.types, (type, id) => (isControl(type) ? this.tokenText(id).charAt(0) : '')).filter(
+        (start) => /^[^\p{L}\p{N}\s\p{C}]$/u.test(start),
+      ),
+    );
+    return this.#controlStarts;
   }
 
   /** The text cut at control tokens written in it; `special` marks their texts. */
