@@ -38,14 +38,14 @@ export async function readPrompt(
   if (text !== undefined) return text;
   if (file === '-') {
     onWait?.();
-    return decode(await collect(stdin, 'standard input'), 'standard input');
+    return decodeText(await collect(stdin, 'standard input'), 'standard input');
   }
-  if (file !== undefined) return decode(await collect(createReadStream(file), file), file);
+  if (file !== undefined) return decodeText(await collect(createReadStream(file), file), file);
   if (stdin.isTTY) {
     throw new AprError('USAGE', 'no prompt; give it behind SOURCE, with -p TEXT, with -i FILE, or through a pipe');
   }
   onWait?.();
-  const piped = decode(await collect(stdin, 'standard input'), 'standard input');
+  const piped = decodeText(await collect(stdin, 'standard input'), 'standard input');
   if (piped === '') {
     throw new AprError(
       'USAGE',
@@ -84,7 +84,8 @@ async function collect(stream: AsyncIterable<Uint8Array | string>, name: string)
   return Buffer.concat(chunks);
 }
 
-function decode(bytes: Uint8Array, name: string): string {
+/** @throws AprError USAGE for bytes that are no UTF-8 */
+export function decodeText(bytes: Uint8Array, name: string): string {
   try {
     // A byte-order mark is part of the text: nothing is trimmed.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -5,6 +5,7 @@ import { AprError } from '../../src/errors.ts';
 import type { BackendName, EngineOptions } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
+import { decodeText } from '../prompt.ts';
 import type { OutputForm } from '../render/error.ts';
 import { write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
@@ -77,12 +78,14 @@ export async function evaluate(
 }
 
 async function readText(path: string): Promise<string> {
+  let bytes: Uint8Array;
   try {
-    return await readFile(path, 'utf8');
+    bytes = await readFile(path);
   } catch (cause) {
     const missing = (cause as { code?: string }).code === 'ENOENT';
     const reason = cause instanceof Error ? cause.message : String(cause);
     const message = missing ? `${path}: no such file` : `${path}: cannot be read: ${reason}`;
     throw new AprError(missing ? 'NOT_FOUND' : 'IO', message, { path }, { cause });
   }
+  return decodeText(bytes, path);
 }

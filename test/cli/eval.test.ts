@@ -8,6 +8,9 @@ import { apr } from './command.ts';
 const folder = mkdtempSync(join(tmpdir(), 'apr-eval-'));
 const text = join(folder, 'text.txt');
 writeFileSync(text, 'What is 2+2? 2 + 2 = 4. Hello! How can I help you today? '.repeat(12));
+// Cut in the middle of a character.
+const cut = join(folder, 'cut.txt');
+writeFileSync(cut, Buffer.from('ü'.repeat(400)).subarray(0, -1));
 test.after(() => rmSync(folder, { recursive: true }));
 
 test('apr eval prints one line, or one document with --json', async () => {
@@ -42,6 +45,7 @@ for (const [words, status, message] of [
   [['eval', '--text', text], 2, /expected the path of a model/],
   [['eval', 'demo', '--text', text, '-c', '65'], 2, /--context-length is 65, expected an even number/],
   [['eval', 'demo', '--text', 'no/such.txt'], 3, /no\/such\.txt: no such file/],
+  [['eval', 'demo', '--text', cut, '-c', '8'], 2, /cut\.txt: is not valid UTF-8, expected text in UTF-8/],
   [['eval', 'demo', '--text', text, '--backend', 'banana'], 2, /--backend is "banana"/],
   [['eval', 'demo', '--text', text, '-c', '400'], 2, /expected at least two windows of 400/],
 ] as const) {
