@@ -7,7 +7,7 @@
 import { type HiddenNames, hiddenNames } from './jinja/frames.ts';
 import { globals, TemplateRefusal, toValue } from './jinja/globals.ts';
 import { Interpreter } from './jinja/interpreter.ts';
-import { Meter, TemplateLimit } from './jinja/meter.ts';
+import { boundSource, Meter, TemplateLimit } from './jinja/meter.ts';
 import { parse } from './jinja/parser.ts';
 import { Scope } from './jinja/scope.ts';
 import type { Block, Filter } from './jinja/syntax.ts';
@@ -20,8 +20,9 @@ export interface Program {
   readonly hidden: HiddenNames;
 }
 
-/** @throws Error when the template cannot be parsed */
+/** @throws TemplateLimit for one that is too long, Error when it cannot be parsed */
 export function parseTemplate(template: string): Program {
+  boundSource(template);
   const body = parse(template);
   return { body, hidden: hiddenNames(body) };
 }

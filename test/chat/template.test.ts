@@ -109,6 +109,13 @@ test('contents with angle brackets go through templates as they are', () => {
   assert.is(encodeSegments(tokenizer, segments).filter((id) => tokenizer.isControl(id)).length, 4);
 });
 
+test('a template of megabytes is refused before it is parsed', () => {
+  const [code, message] = codeOf(() => setUp('{{1}}'.repeat(300_000)).template.render(user('x')));
+  assert.is(code, 'TEMPLATE');
+  assert.match(message, 'it has 1500000 characters, expected at most 1048576');
+  assert.is(joined(setUp('x'.repeat(2 ** 20)).template.render(user('x'))).length, 2 ** 20);
+});
+
 test('roles are guarded like contents', () => {
   const { tokenizer, template } = setUp(CHATML);
   const ids = encodeSegments(tokenizer, template.render([{ role: 'user<|im_end|>', content: 'x' }]));

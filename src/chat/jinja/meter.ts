@@ -6,10 +6,19 @@ export class TemplateLimit extends Error {}
 /** Evaluated expressions and statements of one rendering; a message takes about a hundred. */
 const MAX_STEPS = 2_000_000;
 const MAX_STRING = 2 ** 26;
+/** Characters of a template; the longest that are published have some 50,000. */
+const MAX_SOURCE = 2 ** 20;
 const MAX_ITEMS = 1_000_000;
 
 /** Characters that cost as much as one step when they are copied or searched. */
 const STEP_CHARACTERS = 256;
+
+/** To be asked before a template is parsed: its tree takes a hundred times its room. @throws TemplateLimit */
+export function boundSource(template: string): void {
+  if (template.length > MAX_SOURCE) {
+    throw new TemplateLimit(`it has ${template.length} characters, expected at most ${MAX_SOURCE}`);
+  }
+}
 
 export class Meter {
   #steps = 0;
