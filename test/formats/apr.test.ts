@@ -10,7 +10,7 @@ import { memorySource } from '../../src/formats/memory-source.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import { createTokenizer } from '../../src/tokenizer/index.ts';
 import { type AprParts, type AprTensor, buildApr, foreignJson } from './apr-builder.ts';
-import { rejection } from './rejection.ts';
+import { assertPrintable, rejection } from './rejection.ts';
 
 const open = (parts: AprParts) => openModel(memorySource('model.apr', buildApr(parts)));
 const zeros = (length: number): Uint8Array => new Uint8Array(length);
@@ -113,7 +113,7 @@ for (const [dtype, size, name] of [
 
 const refused = (name: string, code: AprErrorCode, parts: AprParts, ...fragments: (string | RegExp)[]): void => {
   test(`refused: ${name}`, async () => {
-    await rejection(() => open(parts), code, 'model.apr', ...fragments);
+    assertPrintable(await rejection(() => open(parts), code, 'model.apr', ...fragments));
   });
 };
 const refusedTensor = (name: string, code: AprErrorCode, tensor: AprTensor, ...fragments: (string | RegExp)[]): void =>

@@ -5,7 +5,7 @@ import type { ByteSource } from '../../src/formats/byte-source.ts';
 import { openGguf } from '../../src/formats/gguf/parse.ts';
 import { memorySource } from '../../src/formats/memory-source.ts';
 import { type BuilderFile, ByteWriter, buildGguf, typed, VALUE_TYPE } from './gguf-builder.ts';
-import { rejection } from './rejection.ts';
+import { assertPrintable, rejection } from './rejection.ts';
 
 const BEYOND = 2n ** 64n - 1n;
 
@@ -13,7 +13,7 @@ const open = (bytes: Uint8Array) => openGguf(memorySource('bad.gguf', bytes));
 
 function refused(name: string, code: AprErrorCode, bytes: () => Uint8Array, ...fragments: (string | RegExp)[]): void {
   test(`refused: ${name}`, async () => {
-    await rejection(() => open(bytes()), code, 'bad.gguf', ...fragments);
+    assertPrintable(await rejection(() => open(bytes()), code, 'bad.gguf', ...fragments));
   });
 }
 
