@@ -175,11 +175,12 @@ class ConnectedEngine implements RemoteEngine {
     const { signal, observer, onLogits, ...sent } = options;
     refuseFunctions({ observer, onLogits });
     const { host } = this.#open();
+    // Telling the other side to stop would come too late for a short pass.
+    if (signal?.aborted) throw new AprError('ABORTED', 'the forward pass was aborted');
     const job = this.#connection.newJob();
     const answer = this.#connection.call(host.forward(job, Array.from(tokens), sent));
     const cancel = (): void => void host.cancel(job);
-    if (signal?.aborted) cancel();
-    else signal?.addEventListener('abort', cancel, { once: true });
+    signal?.addEventListener('abort', cancel, { once: true });
     try {
       return await answer;
     } finally {

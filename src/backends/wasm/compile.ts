@@ -4,6 +4,7 @@ import { placeBuffers } from '../../scheduling/arena.ts';
 import { KERNELS, MAX_ARGUMENTS, TRANSFER } from './kernels.ts';
 import type { Buffer, KernelCall, Lowered } from './lower.ts';
 import { CALL, CALL_WORDS } from './program.ts';
+import { SHARE } from './shares.ts';
 
 /** Bytes of arena that the calls need, for each bank; sets the buffers' offsets. */
 export function arenaBytes(lowered: Lowered, bankCount: number): number[] {
@@ -20,13 +21,20 @@ export function addressOf(buffer: Buffer, arenaPointers: readonly number[]): num
 export function assemble(lowered: Lowered, arenaPointers: readonly number[]): Int32Array<ArrayBuffer> {
   const words = new Int32Array(lowered.calls.length * CALL_WORDS);
   const hazards = new Hazards(arenaPointers);
+  const { shares } = lowered;
   lowered.calls.forEach((call, index) => {
     const at = index * CALL_WORDS;
     words[at + CALL.KERNEL] = call.kernel === 'transfer' ? TRANSFER : KERNELS.indexOf(call.kernel);
     words[at + CALL.BANK] = call.bank;
-    words[at + CALL.BARRIER] = hazards.needsBarrier(call) ? 1 : 0;
+    if (shares[index] === SHARE.OWN) {
+      // Nobody meets between this call and those that go with it.
+      let end = index + 1;
+      while (end < shares.length && shares[end] !== SHARE.OWN) end++;
+      words[at + CALL.BARRIER] = hazards.needBarrier(lowered.calls.slice(index, end)) ? 1 : 0;
+    }
     words[at + CALL.ITEMS] = call.items;
-    words[at + CALL.LEAST] = call.least;
+    words[at + CALL.LEAST] = shares[index + 1] === SHARE.WHOLE ? call.items : call.least;
+    words[at + CALL.SHARE] = shares[index]!;
     if (call.args.length > MAX_ARGUMENTS) throw new Error(`${call.kernel} has more than ${MAX_ARGUMENTS} arguments`);
     call.args.forEach((arg, i) => {
       words[at + CALL.ARGUMENTS + i] = typeof arg === 'number' ? arg : addressOf(arg, arenaPointers);
@@ -51,10 +59,10 @@ class Hazards {
     this.#arenaPointers = arenaPointers;
   }
 
-  /** True when the call touches what an earlier one wrote, or writes what an earlier one reads. */
-  needsBarrier(call: KernelCall): boolean {
-    const reads = call.reads.map((buffer) => this.#range(buffer));
-    const writes = call.writes.map((buffer) => this.#range(buffer));
+  /** True when one of the calls touches what an earlier one wrote, or writes what an earlier one reads. */
+  needBarrier(calls: readonly KernelCall[]): boolean {
+    const reads = calls.flatMap((call) => call.reads.map((buffer) => this.#range(buffer)));
+    const writes = calls.flatMap((call) => call.writes.map((buffer) => this.#range(buffer)));
     const conflict = overlap(reads, this.#writes) || overlap(writes, this.#writes) || overlap(writes, this.#reads);
     if (conflict) {
       this.#reads = [];

@@ -4,6 +4,7 @@ import { meet } from '../../scheduling/barrier.ts';
 import { CONTROL, controlOf } from '../../scheduling/control.ts';
 import { KERNELS, type KernelExports, TRANSFER, type WorkKernel } from './kernels.ts';
 import { CALL, CALL_WORDS } from './program.ts';
+import { SHARE } from './shares.ts';
 import type { StepClock } from './step-clock.ts';
 
 /** Where things lie; the same for every worker. Pointers are bytes in the bank they belong to. */
@@ -82,6 +83,8 @@ export function createInterpreter(
     );
   }
 
+  /** Begins and ends of the items that this worker took of the last call that it could take items of. */
+  const taken: number[] = [];
   /** Where a worker alone goes on. */
   let next = 0;
 
@@ -90,6 +93,7 @@ export function createInterpreter(
     run(clock): boolean {
       const length = Atomics.load(control, CONTROL.PROGRAM_LENGTH);
       clock?.wake();
+      let took = 0;
       for (let at = 0, index = 0; at < length; at += CALL_WORDS, index++) {
         const together = workers > 1 && words[at + CALL.BARRIER] === 1;
         if (together && !meet(control, workers)) return false;
@@ -100,14 +104,25 @@ export function createInterpreter(
           clock?.end(index);
           continue;
         }
-        // Whoever is free takes a share of what is left: long runs first, which memory likes, short ones in the end, so
-        // that all finish together and a core that was interrupted does not hold up the others.
-        const least = words[at + CALL.LEAST]!;
-        for (;;) {
-          const start = Atomics.load(counters, index);
-          if (start >= items) break;
-          const end = Math.min(items, start + Math.max(least, Math.floor((items - start) / (SHARES * workers))));
-          if (Atomics.compareExchange(counters, index, start, end) === start) call(at, start, end);
+        const share = words[at + CALL.SHARE]!;
+        if (share === SHARE.WHOLE) {
+          if (took > 0) call(at, 0, items);
+        } else if (share === SHARE.ALIGNED) {
+          for (let i = 0; i < took; i += 2) call(at, taken[i]!, taken[i + 1]!);
+        } else {
+          took = 0;
+          // Whoever is free takes a share of what is left: long runs first, which memory likes, short ones in the end,
+          // so that all finish together and a core that was interrupted does not hold up the others.
+          const least = words[at + CALL.LEAST]!;
+          for (;;) {
+            const start = Atomics.load(counters, index);
+            if (start >= items) break;
+            const end = Math.min(items, start + Math.max(least, Math.floor((items - start) / (SHARES * workers))));
+            if (Atomics.compareExchange(counters, index, start, end) !== start) continue;
+            taken[took++] = start;
+            taken[took++] = end;
+            call(at, start, end);
+          }
         }
         clock?.end(index);
       }

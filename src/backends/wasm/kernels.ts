@@ -32,6 +32,9 @@ export type KernelName = (typeof KERNELS)[number];
 /** Not a kernel: copies bytes from one bank to another. */
 export const TRANSFER = KERNELS.length;
 
+/** Values that an item of `quantize`, `swiglu` and `geglu` takes. */
+export const ITEM_VALUES = 256;
+
 /** Most arguments of a kernel, after start, end and scratch. */
 export const MAX_ARGUMENTS = 18;
 

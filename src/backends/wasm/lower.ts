@@ -5,7 +5,8 @@
 
 import type { Activation, Command, InputName, PassRecord, Weight } from '../../graph/command.ts';
 import type { RopeParameters } from '../../graph/rope.ts';
-import type { KernelExports, KernelName } from './kernels.ts';
+import { ITEM_VALUES, type KernelExports, type KernelName } from './kernels.ts';
+import { keepOperands, type Share, sharesOf } from './shares.ts';
 
 /** A place in a bank. `fixed` ones are laid out once for the engine, the others for one program. */
 export interface Buffer {
@@ -47,12 +48,11 @@ export interface Placement {
 /** With this many rows or fewer, attention is split by positions too. */
 export const FEW_ROWS = 4;
 const SEGMENT = 1024;
-const SWIGLU_SEGMENT = 256;
-/** Values that an item of `quantize` takes. */
-export const QUANTIZE_SEGMENT = 256;
 
 export interface Lowered {
   readonly calls: readonly KernelCall[];
+  /** How the workers divide each of them. */
+  readonly shares: readonly Share[];
   /** Buffers in need of a place, by bank. */
   readonly buffers: readonly Buffer[];
   /** Undefined for a pass without outputs. */
@@ -187,7 +187,7 @@ class Lowering {
         const up = this.#inBank(command.up, gate.bank);
         const dst = this.#define(command.dst, gate.bank);
         const count = command.gate.rows * command.gate.width;
-        const items = Math.ceil(count / SWIGLU_SEGMENT);
+        const items = Math.ceil(count / ITEM_VALUES);
         return this.#call(command.op, gate.bank, items, this.#least(items), [dst, gate, up, count], [gate, up], [dst]);
       }
     }
@@ -201,7 +201,9 @@ class Lowering {
       .filter((activation) => wants?.(activation.name, activation.layer))
       .map((activation) => ({ activation, buffer: this.#home(activation) }));
     for (const { buffer } of taps) buffer.last = end;
-    return { calls: this.#calls, buffers: this.#buffers, logits, taps };
+    const shares = sharesOf(this.#calls);
+    keepOperands(this.#calls, shares);
+    return { calls: this.#calls, shares, buffers: this.#buffers, logits, taps };
   }
 
   #mulMat(command: Command & { op: 'mulMat' }): void {
@@ -306,7 +308,7 @@ class Lowering {
     const { width, rows } = activation;
     const dst = this.#buffer(bank, kernels.activation_bytes(format, width, rows) >>> 0);
     this.#values.set(key, dst);
-    const items = rows * Math.ceil(width / QUANTIZE_SEGMENT);
+    const items = rows * Math.ceil(width / ITEM_VALUES);
     this.#call('quantize', bank, items, this.#least(items), [format, dst, x, width, rows], [x], [dst]);
     return dst;
   }

@@ -10,9 +10,8 @@ import { align } from '../../scheduling/arena.ts';
 import { gridEntries, MAX_GRID_BYTES } from '../grids.ts';
 import { dequantize } from '../reference/dequantize.ts';
 import { roundTrip } from '../reference/round-trip.ts';
-import type { KernelExports } from './kernels.ts';
+import { ITEM_VALUES, type KernelExports } from './kernels.ts';
 import { groupBytes } from './layout.ts';
-import { QUANTIZE_SEGMENT } from './lower.ts';
 import { instantiate } from './tasks.ts';
 
 /** A result that is not the reference's. */
@@ -177,7 +176,7 @@ function probeFault(
     }
     const rounded = x.slice();
     if (place.format !== 0) {
-      const items = tokens * Math.ceil(width / QUANTIZE_SEGMENT);
+      const items = tokens * Math.ceil(width / ITEM_VALUES);
       kernels.quantize(0, items, place.scratch, place.format, place.quantized, place.x, width, tokens);
     }
     const input = place.format === 0 ? place.x : place.quantized;
