@@ -1,6 +1,6 @@
 /** Products of activations with weight matrices, and rows of the embedding matrix. */
 
-import { GROUP_ROWS } from '../quants/ids';
+import { GROUP_ROWS, Q4_0, Q4_K, Q8_0 } from '../quants/ids';
 import { dequantize } from '../quants/load';
 import { decode_group, tile_segment } from '../quants/products';
 import { activation_format, group_bytes, takes_stairs } from '../quants/types';
@@ -9,10 +9,14 @@ import { store_half_constants } from '../simd/half';
 import { TILE_HALF, TILE_RESULTS, TILE_TOKENS, TOKENS } from '../simd/tile';
 
 /**
- * From this many tokens on, unpacking a tile of weights pays. Tiles take tokens by fours; a single one that is left over
- * is quicker alone.
+ * From this many tokens on, unpacking a tile of weights pays; measured by bench/kernels.ts. Products of one token with
+ * packed weights are so quick for some types that only many tokens do it.
  */
-const TILE_FROM: i32 = 4;
+function tile_from(type: i32): i32 {
+  if (ASC_FEATURE_RELAXED_SIMD) return type == Q4_K ? 12 : type == Q8_0 ? 8 : 4;
+  if (type == Q4_K) return 64;
+  return type == Q4_0 ? 16 : type == Q8_0 ? 8 : 4;
+}
 
 /**
  * Products of one group of 16 weight rows (`live` of them real) with the activation rows of `list`: pairs of i32,
@@ -36,7 +40,8 @@ export function mul_group(
   const step = segment_stride(format, xRows);
   const results = scratch + TILE_RESULTS;
   store_half_constants(scratch + TILE_HALF);
-  const tiled = count < TILE_FROM ? 0 : (count & 3) == 1 ? count - 1 : count;
+  // Tiles take tokens by fours; a single one that is left over is quicker alone.
+  const tiled = count < tile_from(type) ? 0 : (count & 3) == 1 ? count - 1 : count;
   const segments = (width + SEGMENT - 1) / SEGMENT;
   for (let first = 0; first < tiled; first += TOKENS) {
     const tokens = min(TOKENS, tiled - first);
