@@ -13,8 +13,28 @@ const CARRIAGE_RETURN = 0x0d;
  * @throws AprError USAGE for a line that is too long, IO when reading fails
  */
 export async function* readLines(stream: InputStream, name: string): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const line of readLinesThatFit(stream, name)) {
+    if (line === undefined) throw longLine(name);
+    yield line;
+  }
+}
+
+export function longLine(name: string): AprError {
+  return new AprError('USAGE', `${name}: a line is longer than ${MAX_LINE_BYTES} bytes, too long for any prompt`);
+}
+
+/**
+ * The same for a reader that goes on behind a line that is too long: in its place comes undefined, as soon as it is too
+ * long, and the rest of it is skipped.
+ * @throws AprError IO when reading fails
+ */
+export async function* readLinesThatFit(
+  stream: InputStream,
+  name: string,
+): AsyncGenerator<Uint8Array | undefined, void, undefined> {
   let parts: Uint8Array[] = [];
   let size = 0;
+  let skipping = false;
   const take = (): Uint8Array => {
     const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
     parts = [];
@@ -26,13 +46,19 @@ export async function* readLines(stream: InputStream, name: string): AsyncGenera
     for (;;) {
       const end = bytes.indexOf(NEWLINE, start);
       const piece = bytes.subarray(start, end === -1 ? undefined : end);
-      size += piece.length;
-      if (size > MAX_LINE_BYTES) {
-        throw new AprError('USAGE', `${name}: a line is longer than ${MAX_LINE_BYTES} bytes, too long for any prompt`);
+      if (!skipping) {
+        size += piece.length;
+        if (piece.length > 0) parts.push(piece);
+        if (size > MAX_LINE_BYTES) {
+          skipping = true;
+          parts = [];
+          size = 0;
+          yield undefined;
+        }
       }
-      if (piece.length > 0) parts.push(piece);
       if (end === -1) break;
-      yield take();
+      if (!skipping) yield take();
+      skipping = false;
       start = end + 1;
     }
   }

@@ -67,6 +67,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'Answer a prompt with a model',
     usage: 'run SOURCE [PROMPT] [options]',
     options: RUN_OPTIONS,
+    status: '1 a line of a batch failed',
     examples: [
       ['The tiny model that comes with apr', 'apr run demo "What is 2+2?"'],
       ['Your own model, four threads, a longer answer', 'apr run qwen3-8b-q4_k_m.gguf -t 4 -n 500 "Explain RoPE."'],
@@ -79,6 +80,7 @@ export const COMMANDS: readonly Command[] = [
         'No chat template: the model goes on with the text',
         'apr run model.gguf --raw "Once upon a time" --temperature 0.8 --seed 7',
       ],
+      ['Many prompts, eight at a time: {"prompt": …} a line', 'apr run model.gguf --batch-jsonl prompts.jsonl'],
     ],
     load: async () => (await import('./run.ts')).run,
   }),

@@ -19,6 +19,21 @@ export const RUN_OPTIONS = {
     group: 'Prompt',
     description: 'Read the prompt from FILE, every byte of it; "-" is standard input',
   },
+  'batch-jsonl': {
+    kind: 'text',
+    placeholder: 'FILE',
+    group: 'Prompt',
+    description: 'Answer every line of FILE, a JSON object with prompt or messages; "-" is standard input',
+  },
+  parallel: {
+    kind: 'integer',
+    placeholder: 'N',
+    min: 1,
+    max: 64,
+    default: '8',
+    group: 'Prompt',
+    description: 'Lines of --batch-jsonl that are answered at a time; each takes a KV cache',
+  },
   system: {
     kind: 'text',
     placeholder: 'TEXT',

@@ -1,13 +1,14 @@
 /** `apr run SOURCE [PROMPT]` */
 
 import { AprError } from '../../src/errors.ts';
-import type { Engine, EngineOptions, FinalEvent, GenerateRequest } from '../../src/index.ts';
+import type { ChatMessage, Engine, EngineOptions, FinalEvent, GenerateRequest } from '../../src/index.ts';
+import type { Task } from '../batch/task.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import { refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { createRenderer } from '../render/answer.ts';
-import { describeEngine, showLoading, summarize } from '../render/diagnostics.ts';
+import { describeEngine, showLoading, summarize, summarizeBatch } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
 import { visibleLine } from '../render/terminal.ts';
 import { resolveSource, withAdvice } from '../source.ts';
@@ -17,14 +18,21 @@ import { traceRequest } from './run-trace-options.ts';
 
 export type RunValues = OptionValues<typeof RUN_OPTIONS>;
 
-/** @throws AprError for everything that goes wrong */
+/** Lines of a batch that are answered at a time. */
+const PARALLEL = 8;
+
+/**
+ * @returns status 0; of a batch 1 when a line failed
+ * @throws AprError for everything that goes wrong
+ */
 export async function run(
   positionals: readonly string[],
   values: RunValues,
   form: OutputForm,
   environment: Environment,
-): Promise<void> {
+): Promise<number> {
   const { stdin, stdout, stderr } = environment;
+  const batch = values['batch-jsonl'];
   const [source, positional, ...surplus] = positionals;
   if (source === undefined) {
     throw new AprError(
@@ -37,6 +45,7 @@ export async function run(
     throw new AprError('USAGE', message, { found: positionals.length, expected: 2 });
   }
   checkTogether(values);
+  if (batch !== undefined) refuseBesideBatch(values, positional);
   const path = resolveSource(source);
   const options = engineOptions(values);
   if (environment.sourceExists?.(path) === false) {
@@ -45,7 +54,8 @@ export async function run(
   const tracing = traceRequest(values);
   refuseModel('--trace-output', tracing?.output, path);
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
-  const prompt = await readPrompt({ positional, option: values.prompt, file: values.input, onWait }, stdin);
+  const sources = { positional, option: values.prompt, file: values.input, onWait };
+  const prompt = batch === undefined ? await readPrompt(sources, stdin) : '';
 
   const talkative = !values.quiet && (values.verbose === true || stderr.isTTY === true);
   const loading = talkative && stderr.isTTY === true ? showLoading(stderr, source) : undefined;
@@ -67,7 +77,7 @@ export async function run(
     });
   } catch (error) {
     await trace?.discard();
-    throw withAdvice(error, source);
+    throw batch === undefined ? withAdvice(error, source) : withBatchAdvice(withAdvice(error, source));
   } finally {
     loading?.clear();
   }
@@ -80,6 +90,13 @@ export async function run(
         `the context of ${contextLength} is longer than the ${trainedContextLength} that the model was trained on\n`,
       );
     }
+    if (batch !== undefined) {
+      const { runBatch } = await import('../batch/batch.ts');
+      const complete = (task: Task): GenerateRequest => completeTask(task, values, engine.info.hasChatTemplate);
+      const outcome = await runBatch(engine, { file: batch, complete }, { stdin, stdout });
+      if (talkative) stderr.write(`${summarizeBatch(outcome)}\n`);
+      return outcome.failures === 0 ? 0 : 1;
+    }
     const renderer = createRenderer(form, stdout);
     const generation = { ...request(values, prompt, engine.info.hasChatTemplate), ...observed };
     for await (const event of engine.generate(generation)) {
@@ -89,6 +106,7 @@ export async function run(
         stderr.write(`${summarize(event)}\n`);
       }
     }
+    return 0;
   } catch (error) {
     trace?.end(engine.info, final, error);
     throw error;
@@ -121,10 +139,54 @@ function checkTogether(values: RunValues): void {
     if (one && other) throw new AprError('USAGE', `${oneName} and ${otherName} exclude each other; give one of them`);
   }
   const json = values.json === true || values.stream === true || values.format === 'json';
+  if (values.parallel !== undefined && values['batch-jsonl'] === undefined) {
+    throw new AprError('USAGE', '--parallel is for the lines of a batch; add --batch-jsonl FILE', {
+      option: '--parallel',
+    });
+  }
   if (values.logprobs !== undefined && !json) {
     throw new AprError('USAGE', '--logprobs shows up in JSON only; add --json or --stream', { option: '--logprobs' });
   }
 }
+
+/** What a batch leaves no place for. @throws AprError USAGE */
+function refuseBesideBatch(values: RunValues, positional: string | undefined): void {
+  const given: readonly (readonly [boolean, string])[] = [
+    [positional !== undefined, 'a PROMPT'],
+    [values.prompt !== undefined, '-p'],
+    [values.input !== undefined, '-i'],
+    [values.stream === true, '--stream'],
+    [values.format === 'text', '--format text'],
+    [values.logprobs !== undefined, '--logprobs'],
+    [values.benchmark === true, '--benchmark'],
+    [traceRequest(values) !== undefined, 'a trace or --profile'],
+  ];
+  const beside = given.find(([is]) => is);
+  if (beside === undefined) return;
+  const message = `--batch-jsonl and ${beside[1]} exclude each other; what is asked stands in the lines of the file`;
+  throw new AprError('USAGE', message, { option: '--batch-jsonl' });
+}
+
+function withBatchAdvice(error: unknown): unknown {
+  if (!(error instanceof AprError) || error.code !== 'OUT_OF_MEMORY') return error;
+  const message = `${error.message}; fewer lines at a time (--parallel) or a shorter context (--context-length) take less`;
+  return new AprError('OUT_OF_MEMORY', message, error.details, { cause: error });
+}
+
+/** The request of a line: what it says goes before what the command line says. */
+function completeTask(task: Task, values: RunValues, hasChatTemplate: boolean): GenerateRequest {
+  const { prompt, messages, ...own } = task;
+  const { messages: asked, ...rest } = request(values, prompt ?? '', hasChatTemplate) as ChatOrPrompt;
+  if (messages === undefined) return { ...rest, ...(asked === undefined ? {} : { messages: asked }), ...own };
+  if (asked === undefined) {
+    const reason = hasChatTemplate ? '--raw leaves it out' : 'the model has none';
+    throw new AprError('USAGE', `messages need a chat template, and ${reason}; give a prompt`);
+  }
+  const system = messages[0]?.role === 'system' ? [] : asked.filter(({ role }) => role === 'system');
+  return { ...rest, messages: [...system, ...messages], ...own };
+}
+
+type ChatOrPrompt = GenerateRequest & { readonly messages?: readonly ChatMessage[] };
 
 function isGpu(backend: string | undefined): boolean {
   return backend === 'cuda' || backend === 'wgpu';
@@ -142,6 +204,7 @@ function engineOptions(values: RunValues): EngineOptions {
   if (values['context-length'] !== undefined) options.contextLength = values['context-length'];
   if (values['no-selfcheck']) options.selfCheck = false;
   if (values['skip-contract']) options.skipContract = true;
+  if (values['batch-jsonl'] !== undefined) options.sequences = values.parallel ?? PARALLEL;
   return options;
 }
 

@@ -1,6 +1,7 @@
 /** What goes to stderr beside the answer. */
 
 import type { EngineInfo, FinalEvent, LoadProgress } from '../../src/index.ts';
+import type { BatchOutcome } from '../batch/batch.ts';
 import type { OutputStream } from '../environment.ts';
 import { visibleLine } from './terminal.ts';
 
@@ -47,6 +48,16 @@ export function describeEngine(info: EngineInfo): string {
     ...(defaults.length === 0 ? [] : [`missing in the file and assumed: ${defaults.join(', ')}`]),
   ];
   return visibleLine(parts.join('; '));
+}
+
+/** What a batch came to, in one line. */
+export function summarizeBatch({ answers, failures, tokens, seconds }: BatchOutcome): string {
+  return [
+    `${answers} ${answers === 1 ? 'answer' : 'answers'}`,
+    ...(failures === 0 ? [] : [`${failures} ${failures === 1 ? 'line' : 'lines'} failed`]),
+    `${tokens} tokens in ${seconds.toFixed(1)} s`,
+    `${(tokens / seconds).toFixed(1)} tok/s together`,
+  ].join(', ');
 }
 
 /** Measured rates of one answer, in one line. */

@@ -24,19 +24,24 @@ export function renderError(
   verbose: boolean,
   { stdout, stderr }: { readonly stdout: OutputStream; readonly stderr: OutputStream },
 ): number {
-  const known = error instanceof AprError;
   const status = statusOf(error);
-  const reason = error instanceof Error ? error.message : String(error);
-  const message = known ? reason : `internal error: ${reason}; please report it with what --verbose prints`;
+  const body = errorBody(error);
   if (form === 'text') {
-    stderr.write(`apr: ${visibleLine(message)}\n`);
+    stderr.write(`apr: ${visibleLine(body.error.message)}\n`);
   } else {
-    const details = known && Object.keys(error.details).length > 0 ? { details: error.details } : {};
-    const body = { error: { code: known ? error.code : 'INTERNAL', message, exit_status: status, ...details } };
     stdout.write(`${JSON.stringify(form === 'stream' ? { event: 'error', ...body } : body)}\n`);
   }
   if (verbose) stderr.write(`${visible(trace(error))}\n`);
   return status;
+}
+
+/** An error as documents have it. */
+export function errorBody(error: unknown) {
+  const known = error instanceof AprError;
+  const reason = error instanceof Error ? error.message : String(error);
+  const message = known ? reason : `internal error: ${reason}; please report it with what --verbose prints`;
+  const details = known && Object.keys(error.details).length > 0 ? { details: error.details } : {};
+  return { error: { code: known ? error.code : 'INTERNAL', message, exit_status: statusOf(error), ...details } };
 }
 
 function trace(error: unknown): string {

@@ -1,0 +1,203 @@
+/** `apr run --batch-jsonl` in this process, with the demo model. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inOrder } from '../../cli/batch/in-order.ts';
+import { runCli } from '../../cli/cli.ts';
+import { createEngine } from '../../src/index.ts';
+import { fake, Output } from './fake-engine.ts';
+import { golden } from './golden.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'apr-'));
+
+interface Line {
+  readonly task_id?: string | number;
+  readonly line: number;
+  readonly text?: string;
+  readonly tokens_generated?: number;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+interface Batch {
+  readonly status: number;
+  readonly lines: Line[];
+  readonly stderr: string;
+}
+
+async function batch(
+  input: string | Uint8Array | AsyncIterable<Uint8Array>,
+  words: readonly string[] = [],
+): Promise<Batch> {
+  const [stdout, stderr] = [new Output(false), new Output(false)];
+  const bytes = typeof input === 'string' ? Buffer.from(input) : input;
+  const stdin = Readable.from(bytes instanceof Uint8Array ? [bytes] : bytes);
+  const environment = { ...fake({ input: '' }), stdin, stdout, stderr, loadCreateEngine: async () => createEngine };
+  const status = await runCli(['run', 'demo', '--batch-jsonl', '-', '-c', '64', ...words], environment);
+  const lines = stdout.text.split('\n').filter((line) => line !== '');
+  return { status, lines: lines.map((line) => JSON.parse(line) as Line), stderr: stderr.text };
+}
+
+const ask = (prompt: string, more: object = {}): string => `${JSON.stringify({ prompt, ...more })}\n`;
+const texts = ({ lines }: Batch): (string | undefined)[] => lines.map(({ text }) => text);
+
+test('a result a line, in order; a bad line is an error and the others go on', async () => {
+  const input =
+    ask('What is 2+2?', { task_id: 'a' }) +
+    '\n' +
+    `${JSON.stringify({ task_id: 3, messages: [{ role: 'user', content: 'Hello' }] })}\n` +
+    'not json\n' +
+    ask('What is 5+1?', { stop: ['6'] }) +
+    ask('What is 2+3?', { max_tokens: 2 });
+  const { status, lines, stderr } = await batch(input);
+  assert.equal([status, stderr], [1, '']);
+  // Rates and times are this machine's.
+  const blank = lines.map((line) =>
+    'text' in line ? { ...line, tok_per_sec: 'measured', inference_ms: 'measured' } : line,
+  );
+  const parser = /which is not JSON \(.*\)/;
+  assert.match(lines[2]!.error!.message, parser);
+  const text = JSON.stringify({ lines: blank }).replace(parser, 'which is not JSON (…)');
+  assert.equal(JSON.parse(text), golden('batch'));
+});
+
+test('ids do not depend on how many run together', async () => {
+  const questions = Array.from({ length: 12 }, (_, i) =>
+    ask(`What is ${i % 5}+${(3 * i) % 4}?`, { max_tokens: 3 + i }),
+  );
+  const input = questions.join('');
+  const [alone, together] = [await batch(input, ['--parallel', '1']), await batch(input, ['--parallel', '5'])];
+  assert.equal([alone.status, together.status], [0, 0]);
+  assert.equal(texts(together), texts(alone));
+  const sampled = Array.from({ length: 6 }, (_, seed) => ask('Hello', { seed, temperature: 1.2, max_tokens: 12 })).join(
+    '',
+  );
+  assert.equal(texts(await batch(sampled, ['--parallel', '6'])), texts(await batch(sampled, ['--parallel', '1'])));
+});
+
+test('what a line leaves out the command line says', async () => {
+  const { lines } = await batch(ask('What is 2+2?') + ask('What is 2+2?', { max_tokens: 1 }), ['-n', '3']);
+  assert.equal(
+    lines.map(({ tokens_generated }) => tokens_generated),
+    [3, 1],
+  );
+});
+
+test('every fault of a line by its name', async () => {
+  const faults: [string, RegExp][] = [
+    ['[1]', /the line is an array, expected a JSON object/],
+    ['{"prompt":5}', /prompt is 5, expected a text/],
+    ['{}', /the line has neither of prompt and messages/],
+    ['{"prompt":"x","messages":[]}', /the line has both of prompt and messages/],
+    ['{"messages":[]}', /messages is an empty array/],
+    ['{"messages":[{"role":"user"}]}', /messages\[0\]\.content is missing/],
+    ['{"messages":[{"role":1,"content":"x"}]}', /messages\[0\]\.role is 1/],
+    ['{"prompt":"x","max_token":3}', /unknown key "max_token"/],
+    ['{"prompt":"x","max_tokens":-1}', /max_tokens is -1/],
+    ['{"prompt":"x","max_tokens":1.5}', /max_tokens is 1\.5/],
+    ['{"prompt":"x","temperature":"hot"}', /temperature is "hot"/],
+    ['{"prompt":"x","top_p":2}', /top_p is 2/],
+    ['{"prompt":"x","stop":[""]}', /stop\[0\] is ""/],
+    ['{"prompt":"x","task_id":[]}', /task_id is an empty array/],
+    [`{"prompt":"${'many words '.repeat(200)}"}`, /context/],
+  ];
+  const { status, lines } = await batch(`${faults.map(([line]) => line).join('\n')}\n`);
+  assert.is(status, 1);
+  faults.forEach(([, expected], i) => {
+    assert.is(lines[i]!.line, i + 1);
+    assert.match(lines[i]!.error!.message, expected);
+  });
+});
+
+test('a byte-order mark, other line ends, none behind the last line, bytes that are no UTF-8, an empty file', async () => {
+  const bytes = Buffer.concat([
+    Buffer.from(`\ufeff${JSON.stringify({ prompt: 'What is 2+2?' })}\r\n  \r\n`),
+    Buffer.from([0x22, 0xff, 0x22, 0x0a]),
+    Buffer.from(JSON.stringify({ prompt: 'What is 2+2?' })),
+  ]);
+  const { status, lines } = await batch(bytes);
+  assert.is(status, 1);
+  assert.equal(
+    lines.map(({ line, text }) => [line, text]),
+    [
+      [1, '2 + 2 = 4'],
+      [3, undefined],
+      [4, '2 + 2 = 4'],
+    ],
+  );
+  assert.match(lines[1]!.error!.message, /line 3 is not valid UTF-8/);
+  assert.equal(await batch(''), { status: 0, lines: [], stderr: '' });
+});
+
+test('a line that is too long is skipped, not kept', async () => {
+  async function* stream(): AsyncGenerator<Uint8Array> {
+    const megabyte = Buffer.alloc(1 << 20, 0x20);
+    yield Buffer.from('"');
+    for (let i = 0; i < 65; i++) yield megabyte;
+    yield Buffer.from(`"\n${ask('What is 2+2?')}`);
+  }
+  const { status, lines } = await batch(stream());
+  assert.is(status, 1);
+  assert.match(lines[0]!.error!.message, /a line is longer than/);
+  assert.is(lines[1]!.text, '2 + 2 = 4');
+});
+
+test('what makes no sense beside a batch is refused before anything is loaded', async () => {
+  const file = join(folder, 'requests.jsonl');
+  writeFileSync(file, ask('Hello'));
+  const cases: [string[], RegExp][] = [
+    [['run', 'demo', 'Hello', '--batch-jsonl', file], /--batch-jsonl and a PROMPT exclude each other/],
+    [['run', 'demo', '-p', 'x', '--batch-jsonl', file], /and -p exclude/],
+    [['run', 'demo', '--stream', '--batch-jsonl', file], /and --stream exclude/],
+    [['run', 'demo', '--trace', '--batch-jsonl', file], /and a trace or --profile exclude/],
+    [['run', 'demo', 'Hello', '--parallel', '2'], /--parallel is for the lines of a batch/],
+  ];
+  for (const [words, expected] of cases) {
+    const environment = fake({ input: '' });
+    assert.is(await runCli(words, environment), 2, words.join(' '));
+    assert.match(environment.stdout.text + environment.stderr.text, expected);
+    assert.is(environment.seen.source, undefined);
+  }
+});
+
+test('a file that is not there', async () => {
+  const [stdout, stderr] = [new Output(false), new Output(false)];
+  const environment = { ...fake({ input: '' }), stdout, stderr, loadCreateEngine: async () => createEngine };
+  assert.is(await runCli(['run', 'demo', '--batch-jsonl', join(folder, 'none.jsonl')], environment), 3);
+  assert.match(stderr.text, /none\.jsonl: no such file/);
+});
+
+test('results come in order, work goes on meanwhile, and no further ahead than is allowed', async () => {
+  let [running, most, taken] = [0, 0, 0];
+  async function* numbers(): AsyncGenerator<number> {
+    for (let i = 0; i < 20; i++) {
+      taken++;
+      yield i;
+    }
+  }
+  const work = async (i: number): Promise<number> => {
+    most = Math.max(most, ++running);
+    await new Promise((resolve) => setTimeout(resolve, i === 0 ? 40 : 1));
+    running--;
+    return i;
+  };
+  const seen: number[] = [];
+  for await (const i of inOrder(numbers(), work, { running: 3, taken: 6 })) {
+    if (i === 0) assert.ok(taken <= 7, `${taken} were taken while the first one took its time`);
+    seen.push(i);
+  }
+  assert.equal(
+    seen,
+    Array.from({ length: 20 }, (_, i) => i),
+  );
+  assert.is(most, 3);
+});
+
+test('the folder of this test is removed', () => {
+  rmSync(folder, { recursive: true });
+});
+
+test.run();
