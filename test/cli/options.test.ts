@@ -111,6 +111,8 @@ test('values out of range, for every option that takes a number or a choice', ()
     'trace-steps': [''],
     stop: [''],
     input: [''],
+    'batch-jsonl': [''],
+    parallel: ['x', '0', '-1', '65', '1.5'],
   };
   for (const [name, option] of Object.entries(RUN_OPTIONS)) {
     if (option.kind === 'flag' || (option.kind === 'text' && 'allowEmpty' in option)) continue;
