@@ -2,7 +2,7 @@
  * The benchmark: this engine and llama.cpp on the same file, in turn, on the same machine.
  *
  *   npm run bench                          everything
- *   npm run bench -- speed --threads 2     one row; `speed`, `memory` and `start` can be combined
+ *   npm run bench -- speed --threads 2     some rows; parts can be combined
  */
 
 import { spawnSync } from 'node:child_process';
@@ -15,13 +15,27 @@ import { generateModel, PRESETS } from './model/presets.ts';
 import { installNode24, PEER_VERSION } from './peers/install.ts';
 import { measureModel, measureStart } from './processes.ts';
 import { CACHE, REPOSITORY } from './repository.ts';
+import { measureSingle, SINGLES, type SinglePart, type SingleRow } from './single.ts';
 import { type Spread, showSpread, spreadOf } from './statistics.ts';
 
-const PARTS = ['speed', 'memory', 'start'] as const;
+const PARTS = ['speed', 'memory', 'types', 'start', 'context', 'load', 'batch', 'tracing'] as const;
+/** Models of `types`: one shape in other tensor types. */
+const TYPES = ['q8_0', 'q4_0', 'q6_k', 'iq4_xs', 'mxfp4'].map((type) => `qwen3-0.6b-${type}`);
+/** What decoding is to reach of llama.cpp's rate. */
+const REACH = { simd: 0.7, relaxed: 0.85, types: 0.7 } as const;
 const START_RUNS = 5;
 /** What the engine may use beyond 1.06 × file and KV cache. */
 const MEMORY_ALLOWANCE = 150e6;
-const USAGE = `usage: npm run bench -- [speed] [memory] [start] [options]
+const USAGE = `usage: npm run bench -- [PART …] [options]
+
+  speed      prefill and decode, beside llama.cpp
+  memory     the most that a process used
+  types      speed of Qwen3-0.6B-shaped files in other tensor types
+  start      \`apr run demo\` to its first token
+  context    decode far into the context against its start
+  load       load to ready against reading the file once
+  batch      several sequences decoded together against one
+  tracing    what a trace adds to a token
 
   --model NAME      ${Object.keys(PRESETS).join(', ')}, or a GGUF file (default: the first)
   --threads LIST    default 1,2
@@ -34,6 +48,7 @@ const USAGE = `usage: npm run bench -- [speed] [memory] [start] [options]
 `;
 
 interface SpeedRow {
+  readonly model: string;
   readonly node: string;
   readonly threads: number;
   readonly kernel: string;
@@ -55,6 +70,11 @@ interface MemoryRow {
 interface StartRow {
   readonly node: string;
   readonly firstTokenMs: Spread;
+}
+
+interface SinglesRow extends SingleRow {
+  readonly node: string;
+  readonly threads: number;
 }
 
 interface NodeBinary {
@@ -139,17 +159,18 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
   const speed: SpeedRow[] = [];
   const memory: MemoryRow[] = [];
   const start: StartRow[] = [];
-  const wantsModel = parts.includes('speed') || parts.includes('memory');
+  const singles: SinglesRow[] = [];
+  const wantsModel = parts.some((part) => part !== 'types' && part !== 'start' && part !== 'tracing');
   const model = wantsModel ? modelFile(given.model) : '';
   const fileBytes = wantsModel ? statSync(model).size : 0;
-  for (const { version, path } of wantsModel ? nodes : []) {
+  const compare = async (name: string, file: string, { version, path }: NodeBinary): Promise<void> => {
     for (const count of threads) {
-      const task = { model, threads: count, prefill, decode, context: prefill + decode + 64 };
+      const task = { model: file, threads: count, prefill, decode, context: prefill + decode + 64 };
       const ours: ModelMeasurement[] = [];
       const theirs: ModelMeasurement[] = [];
       // Memory alone needs one run; rates need both engines in turn, so that a busy minute hits both.
-      for (let round = 0; round < (parts.includes('speed') ? rounds : 1); round++) {
-        progress(`Node ${version}, ${count} threads, round ${round + 1}`);
+      for (let round = 0; round < (parts.includes('speed') || name !== given.model ? rounds : 1); round++) {
+        progress(`${name}, Node ${version}, ${count} threads, round ${round + 1}`);
         ours.push(await measureModel(path, 'ours', task));
         if (peer) theirs.push(await measureModel(path, 'peer', task));
       }
@@ -158,6 +179,7 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
       const most = (runs: ModelMeasurement[]): number => Math.max(...runs.map((run) => run.peakRssBytes));
       const { kernel, kvCacheBytes } = ours[0]!;
       speed.push({
+        model: name,
         node: version,
         threads: count,
         kernel,
@@ -168,6 +190,7 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
           ? { peerDecode: spread(theirs, 'decodeTokPerSec'), peerPrefill: spread(theirs, 'prefillTokPerSec') }
           : {}),
       });
+      if (name !== given.model) continue;
       memory.push({
         node: version,
         threads: count,
@@ -175,6 +198,19 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
         limitBytes: 1.06 * fileBytes + kvCacheBytes + MEMORY_ALLOWANCE,
         ...(peer ? { peerPeakRssBytes: most(theirs) } : {}),
       });
+    }
+  };
+  for (const node of nodes) {
+    if (parts.includes('speed') || parts.includes('memory')) await compare(given.model, model, node);
+    for (const name of parts.includes('types') ? TYPES : []) await compare(name, modelFile(name), node);
+  }
+  for (const part of Object.keys(SINGLES) as SinglePart[]) {
+    for (const { version, path } of parts.includes(part) ? nodes : []) {
+      for (const count of threads) {
+        progress(`${part}, Node ${version}, ${count} threads`);
+        const row = measureSingle(part, { node: path, model, threads: count, rounds });
+        singles.push({ ...row, node: version, threads: count });
+      }
     }
   }
   for (const { version, path } of parts.includes('start') ? nodes : []) {
@@ -201,9 +237,12 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
     rounds,
   };
   const rows = {
-    ...(parts.includes('speed') ? { speed } : {}),
+    ...(parts.includes('speed') || parts.includes('types')
+      ? { speed: speed.filter(({ model: name }) => name !== given.model || parts.includes('speed')) }
+      : {}),
     ...(parts.includes('memory') ? { memory } : {}),
     ...(parts.includes('start') ? { start } : {}),
+    ...(singles.length > 0 ? { singles } : {}),
   };
   process.stdout.write(json ? `${JSON.stringify({ ...head, ...rows }, undefined, 2)}\n` : render(head, rows));
 }
@@ -219,13 +258,20 @@ type Head = {
   rounds: number;
 };
 
-function render(head: Head, rows: { speed?: SpeedRow[]; memory?: MemoryRow[]; start?: StartRow[] }): string {
+interface Rows {
+  speed?: SpeedRow[];
+  memory?: MemoryRow[];
+  start?: StartRow[];
+  singles?: SinglesRow[];
+}
+
+function render(head: Head, rows: Rows): string {
   const { machine } = head;
   const peer = head.nodeLlamaCpp === undefined ? 'no peer' : `node-llama-cpp ${head.nodeLlamaCpp} on the CPU`;
   const lines = [
     `apr ${head.apr}, ${peer}; ${machine.cpu}, ${machine.cores} cores, ${(machine.memoryBytes / 2 ** 30).toFixed(0)} GiB; load average at the start ${machine.loadAverage.toFixed(1)}`,
   ];
-  if (rows.speed || rows.memory) {
+  if (head.fileBytes > 0) {
     const size = `${(head.fileBytes / 1e6).toFixed(0)} MB`;
     lines.push(
       `${head.model} (${size}), prefill of ${head.prefill}, ${head.decode} decode passes, median (least–most) of ${head.rounds}`,
@@ -234,17 +280,19 @@ function render(head: Head, rows: { speed?: SpeedRow[]; memory?: MemoryRow[]; st
   if (rows.speed) {
     lines.push(
       '',
-      '| Node | threads | kernel | decode tok/s: ours | theirs | ratio | prefill tok/s: ours | theirs | ratio | load s |',
+      '| model | Node | threads | kernel | decode tok/s: ours | theirs | ratio | prefill tok/s: ours | theirs | ratio | load s |',
     );
-    lines.push('|---|---|---|---|---|---|---|---|---|---|');
+    lines.push('|---|---|---|---|---|---|---|---|---|---|---|');
     for (const row of rows.speed) {
       const pair = (ours: Spread, theirs: Spread | undefined): string =>
         theirs === undefined
           ? `${showSpread(ours, 2)} | – | –`
           : `${showSpread(ours, 2)} | ${showSpread(theirs, 2)} | ${((100 * ours.median) / theirs.median).toFixed(0)} %`;
-      const { node, threads, kernel, decode, peerDecode, prefill, peerPrefill, loadMs } = row;
+      const { model, node, threads, kernel, decode, peerDecode, prefill, peerPrefill, loadMs } = row;
+      const reach = model !== head.model ? REACH.types : REACH[kernel === 'relaxed' ? 'relaxed' : 'simd'];
+      const short = peerDecode !== undefined && decode.median / peerDecode.median < reach ? ' **short**' : '';
       lines.push(
-        `| ${node} | ${threads} | ${kernel} | ${pair(decode, peerDecode)} | ${pair(prefill, peerPrefill)} | ${(loadMs.median / 1000).toFixed(2)} |`,
+        `| ${model}${short} | ${node} | ${threads} | ${kernel} | ${pair(decode, peerDecode)} | ${pair(prefill, peerPrefill)} | ${(loadMs.median / 1000).toFixed(2)} |`,
       );
     }
   }
@@ -263,6 +311,14 @@ function render(head: Head, rows: { speed?: SpeedRow[]; memory?: MemoryRow[]; st
   if (rows.start) {
     lines.push('', `| Node | start of \`apr run demo\` to its first token, ms, of ${START_RUNS} |`, '|---|---|');
     for (const { node, firstTokenMs } of rows.start) lines.push(`| ${node} | ${showSpread(firstTokenMs, 0)} |`);
+  }
+  if (rows.singles) {
+    lines.push('', '| what | Node | threads | figure | to reach | of |', '|---|---|---|---|---|---|');
+    for (const { title, node, threads, figure, reach, lessIsBetter, detail } of rows.singles) {
+      const short = (lessIsBetter ? figure > reach : figure < reach) ? ' **short**' : '';
+      const bar = `${lessIsBetter ? '≤' : '≥'} ${reach}`;
+      lines.push(`| ${title} | ${node} | ${threads} | ${figure.toFixed(2)}${short} | ${bar} | ${detail} |`);
+    }
   }
   return `${lines.join('\n')}\n`;
 }
