@@ -28,6 +28,8 @@ export interface BatchOutcome {
   readonly seconds: number;
 }
 
+const CPU_BACKENDS: ReadonlySet<string> = new Set(['cpu', 'reference']);
+
 interface Line {
   /** From 1. */
   readonly number: number;
@@ -53,7 +55,8 @@ export async function runBatch(
 ): Promise<BatchOutcome> {
   const [stream, name] = file === '-' ? [stdin, 'standard input'] : [createReadStream(file), file];
   const { sequences } = engine.info;
-  const limits = { running: sequences, taken: sequences * WAITING };
+  // One more than run: it stands ready when another one ends.
+  const limits = { running: sequences + 1, taken: sequences * WAITING };
   const start = performance.now();
   let [answers, failures, tokens] = [0, 0, 0];
   const answer = (line: Line): Promise<Result> => answerLine(engine, line, name, complete);
@@ -103,6 +106,6 @@ function documentOf(final: FinalEvent): object {
     tokens_generated: final.tokens_generated,
     tok_per_sec: final.tok_per_sec,
     inference_ms: final.inference_time_ms,
-    used_gpu: false,
+    used_gpu: !CPU_BACKENDS.has(final.backend.ran),
   };
 }

@@ -30,7 +30,7 @@ export const RUN_OPTIONS = {
     placeholder: 'N',
     min: 1,
     max: 64,
-    default: '8',
+    default: '8, or as many as fit into memory',
     group: 'Prompt',
     description: 'Lines of --batch-jsonl that are answered at a time; each takes a KV cache',
   },

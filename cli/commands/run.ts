@@ -2,6 +2,7 @@
 
 import { AprError } from '../../src/errors.ts';
 import type { ChatMessage, Engine, EngineOptions, FinalEvent, GenerateRequest } from '../../src/index.ts';
+import { fittingSequences } from '../batch/fit.ts';
 import type { Task } from '../batch/task.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
@@ -51,6 +52,9 @@ export async function run(
   if (environment.sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }
+  if (batch !== undefined && batch !== '-' && environment.sourceExists?.(batch) === false) {
+    throw new AprError('NOT_FOUND', `--batch-jsonl ${batch}: no such file`, { path: batch });
+  }
   const tracing = traceRequest(values);
   refuseModel('--trace-output', tracing?.output, path);
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
@@ -65,15 +69,23 @@ export async function run(
   let engine: Engine;
   try {
     const createEngine = await environment.loadCreateEngine();
-    engine = await createEngine(path, {
-      ...options,
-      ...observed,
-      modelName: source,
-      onWarning: ({ rule, message }) => {
-        loading?.clear();
-        stderr.write(`apr: ${visibleLine(`warning: ${message} (${rule})`)}\n`);
-      },
-      ...(loading === undefined ? {} : { onProgress: loading.update }),
+    const create = (wanted: EngineOptions): Promise<Engine> =>
+      createEngine(path, {
+        ...wanted,
+        ...observed,
+        modelName: source,
+        onWarning: ({ rule, message }) => {
+          loading?.clear();
+          stderr.write(`apr: ${visibleLine(`warning: ${message} (${rule})`)}\n`);
+        },
+        ...(loading === undefined ? {} : { onProgress: loading.update }),
+      });
+    engine = await create(options).catch((error: unknown) => {
+      const fitting = batch === undefined || values.parallel !== undefined ? undefined : fittingSequences(error);
+      if (fitting === undefined) throw error;
+      loading?.clear();
+      if (!values.quiet) stderr.write(`apr: there is memory for ${fitting} of ${PARALLEL} lines at a time\n`);
+      return create({ ...options, sequences: fitting });
     });
   } catch (error) {
     await trace?.discard();

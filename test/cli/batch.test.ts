@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fittingSequences } from '../../cli/batch/fit.ts';
 import { inOrder } from '../../cli/batch/in-order.ts';
 import { runCli } from '../../cli/cli.ts';
+import { AprError } from '../../src/errors.ts';
 import { createEngine } from '../../src/index.ts';
 import { fake, Output } from './fake-engine.ts';
 import { golden } from './golden.ts';
@@ -168,6 +170,33 @@ test('a file that is not there', async () => {
   const environment = { ...fake({ input: '' }), stdout, stderr, loadCreateEngine: async () => createEngine };
   assert.is(await runCli(['run', 'demo', '--batch-jsonl', join(folder, 'none.jsonl')], environment), 3);
   assert.match(stderr.text, /none\.jsonl: no such file/);
+});
+
+test('as many at a time as fit into memory, unless a number was asked for', async () => {
+  const refusal = (sequences: number): AprError =>
+    new AprError('OUT_OF_MEMORY', 'needs more', { needed: 1300, available: 1000, kvCacheBytes: 800, sequences });
+  assert.is(fittingSequences(refusal(8)), 5);
+  assert.is(fittingSequences(new AprError('OUT_OF_MEMORY', 'refused by the system', { needed: 5 })), undefined);
+  const tried: (number | undefined)[] = [];
+  const run = async (words: readonly string[]): Promise<[number, string]> => {
+    const environment = fake({ input: ask('Hello') });
+    const create = await environment.loadCreateEngine();
+    const loadCreateEngine = async (): Promise<typeof create> => async (source, options) => {
+      tried.push(options?.sequences);
+      if ((options?.sequences ?? 1) > 5) throw refusal(options!.sequences!);
+      return create(source, options);
+    };
+    const status = await runCli(['run', 'x.gguf', '--batch-jsonl', '-', ...words], {
+      ...environment,
+      loadCreateEngine,
+    });
+    return [status, environment.stderr.text];
+  };
+  assert.equal(await run([]), [0, 'apr: there is memory for 5 of 8 lines at a time\n']);
+  const [status, said] = await run(['--parallel', '7']);
+  assert.is(status, 6);
+  assert.match(said, /fewer lines at a time \(--parallel\)/);
+  assert.equal(tried, [8, 5, 7]);
 });
 
 test('results come in order, work goes on meanwhile, and no further ahead than is allowed', async () => {
