@@ -13,12 +13,11 @@ const ALIGNMENT = 64;
 
 /** Sets every buffer's offset such that no two that live at the same step overlap; returns the bytes needed. */
 export function placeBuffers(buffers: readonly Lifetime[]): number {
-  const placed: Lifetime[] = [];
+  /** Of those placed, by their offsets. What has ended before the next one begins is of no interest any more. */
+  let alive: Lifetime[] = [];
   let size = 0;
   for (const buffer of [...buffers].sort((a, b) => a.first - b.first)) {
-    const alive = placed
-      .filter((other) => other.last >= buffer.first && other.first <= buffer.last)
-      .sort((a, b) => a.offset - b.offset);
+    alive = alive.filter((other) => other.last >= buffer.first);
     let offset = 0;
     for (const other of alive) {
       if (offset + buffer.bytes <= other.offset) break;
@@ -26,7 +25,8 @@ export function placeBuffers(buffers: readonly Lifetime[]): number {
     }
     buffer.offset = offset;
     size = Math.max(size, offset + buffer.bytes);
-    placed.push(buffer);
+    const behind = alive.findIndex((other) => other.offset > offset);
+    alive.splice(behind === -1 ? alive.length : behind, 0, buffer);
   }
   return align(size);
 }
