@@ -10,6 +10,7 @@ import type { PhaseDocument, ProfileDocument } from '../../cli/commands/profile.
 import { createEngine } from '../../src/index.ts';
 import { FIXTURES } from '../repository.ts';
 import { fake, Output } from './fake-engine.ts';
+import { golden } from './golden.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'apr-'));
 
@@ -30,6 +31,19 @@ async function profile(
 const close = (found: number, expected: number, what: string): void => {
   assert.ok(Math.abs(found - expected) <= 1e-6 * Math.abs(expected) + 1e-3, `${what}: ${found}, expected ${expected}`);
 };
+/** A document with the kinds of its values in their place; of an array the element that says most. */
+function kinds(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const length = (kind: unknown): number => JSON.stringify(kind).length;
+    return value
+      .map(kinds)
+      .sort((a, b) => length(b) - length(a))
+      .slice(0, 1);
+  }
+  if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, kinds(item)]));
+}
+
 const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
 test('a mixture of experts: parts add up, calls are counted, the experts that were chosen are what was read', async () => {
@@ -76,6 +90,7 @@ test('a mixture of experts: parts add up, calls are counted, the experts that we
   close(whole[0]!, whole[1]!, 'what a thread does not compute it waits');
   const { read_bandwidth } = document;
   if (read_bandwidth !== null) {
+    assert.equal(kinds({ ...document, read_bandwidth: null }), golden('profile'));
     assert.ok(read_bandwidth.gb_per_sec > 0 && read_bandwidth.threads === 2);
     close(decode.bandwidth_share!, decode.gb_per_sec / read_bandwidth.gb_per_sec, 'share');
   }
