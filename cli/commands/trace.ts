@@ -4,7 +4,7 @@ import { AprError, EXIT_STATUS } from '../../src/errors.ts';
 import type { BackendName, Trace, TraceOptions } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
-import { openOutputFile } from '../output-file.ts';
+import { openOutputFile, refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
@@ -41,6 +41,8 @@ export async function trace(
   const other = values.reference;
   // What follows the colon is checked with the rest.
   const reference = other === undefined || other.startsWith('backend:') ? other : find(other);
+  refuseModel('--html', values.html, path);
+  if (reference !== undefined) refuseModel('--html', values.html, reference);
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input }, stdin);
   const page = values.html === undefined ? undefined : await openOutputFile(values.html);
   const loading = !values.quiet && stderr.isTTY === true ? showLoading(stderr, source) : undefined;

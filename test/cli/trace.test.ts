@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -117,6 +117,20 @@ test('--save-tensors and --html write what they were asked for, and nothing else
   assert.is(second.status, 0);
   assert.match(second.stdout, /not in the reference: embd, blk\.0\.attn_norm, .* and 70 more$/m);
   assert.match(readFileSync(page, 'utf8'), /aria-label="Difference from the reference/);
+});
+
+test('the model is never written over, nor the one that it is compared with', async () => {
+  const model = join(folder, 'model.gguf');
+  writeFileSync(model, 'GGUF');
+  for (const words of [
+    ['trace', model, '-p', 'x', '--html', join(folder, '.', 'model.gguf')],
+    ['trace', 'demo', '-p', 'x', '--reference', model, '--html', model],
+  ]) {
+    const { status, stderr } = await apr(words);
+    assert.is(status, 2);
+    assert.match(stderr, /--html is .*model\.gguf, the model itself; give another file/);
+    assert.is(readFileSync(model, 'utf8'), 'GGUF');
+  }
 });
 
 test('what is wrong with the command line is said before anything is computed', async () => {
