@@ -1,4 +1,7 @@
-/** What files that are not models usually are, told from their first bytes. */
+/** What a file is, told from its first bytes; of files that are no models, what they usually are. */
+
+/** First four bytes of GGUF files, and of .apr files of both versions. */
+export const MODEL_MAGICS: readonly string[] = ['GGUF', 'APR\0', 'APR1', 'APR2', 'APRN'];
 
 const SIGNATURES: readonly (readonly [prefix: string, meaning: string])[] = [
   ['version https://git-lfs', 'it is a Git LFS pointer, not the file that it stands for (git lfs pull fetches that)'],

@@ -9,6 +9,7 @@ import { type ByteSource, checkRange, type UrlLocator } from './byte-source.ts';
 import { partNames } from './gguf/split.ts';
 import { memorySource } from './memory-source.ts';
 import { partsSource } from './parts-source.ts';
+import { MODEL_MAGICS } from './signature.ts';
 import { fetchAnswer, readChunk, readRangeInto, requestFailed, sizeFrom, statusError } from './url-requests.ts';
 
 export interface UrlSourceOptions {
@@ -22,8 +23,6 @@ export interface UrlSourceOptions {
 const FIRST_BYTES = 1 << 16;
 /** A downloaded file is handed to the browser in pieces of this size, which it may keep on disk. */
 const PIECE_BYTES = 16 << 20;
-/** First bytes of GGUF files, and of .apr files of both versions: nothing else is worth downloading as a whole. */
-const MAGICS = ['GGUF', 'APR\0', 'APR1', 'APR2', 'APRN'];
 
 /**
  * Opens the file; of a model that is split over several (`NAME-00001-of-00003.gguf`) all of them, whichever is named.
@@ -151,7 +150,7 @@ async function downloaded(name: string, response: Response, options: UrlSourceOp
     received += result.value.length;
     if (!recognised && received >= 4) {
       const magic = String.fromCharCode(...joined(chunks).subarray(0, 4));
-      recognised = MAGICS.includes(magic);
+      recognised = MODEL_MAGICS.includes(magic);
       // What it is instead, is told from some hundred bytes.
       if (!recognised && received >= 512) {
         await reader?.cancel();
