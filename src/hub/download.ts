@@ -205,6 +205,8 @@ class GrowingFile {
     }
     const start = partial ? from : 0;
     const length = contentLength(response);
+    // Another file than the one that was begun, or a server that cannot go on: what it says now counts.
+    if (!partial && digest === undefined) this.#size = this.#etag = undefined;
     const total = range?.size ?? (length === undefined ? undefined : start + length);
     if (this.#size !== undefined && total !== undefined && total !== this.#size) {
       const message = `${name}: the server says that it is ${total} bytes long, expected ${this.#size}`;

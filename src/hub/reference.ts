@@ -127,7 +127,7 @@ function hubPage(text: string, pathname: string): HubReference | undefined {
     return undefined;
   }
   const [org = '', name = '', view, revision, ...path] = parts;
-  if (!isRepository(`${org}/${name}`)) return undefined;
+  if (!isRepository(`${org}/${name}`) || /\.(gguf|apr)$/i.test(name)) return undefined;
   if (view === undefined) return hubReference(text, `${org}/${name}`);
   if (!['blob', 'resolve', 'raw', 'tree'].includes(view) || revision === undefined) return undefined;
   const file = view === 'tree' || path.length === 0 ? '' : `/${path.join('/')}`;
