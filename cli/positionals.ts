@@ -2,6 +2,7 @@
 
 import { AprError } from '../src/errors.ts';
 import { quote } from './options.ts';
+import { SOURCE_EXPECTED } from './source.ts';
 
 /**
  * The model of a command that takes nothing else.
@@ -11,7 +12,7 @@ import { quote } from './options.ts';
 export function onlySource(positionals: readonly string[], usage: string): string {
   const [source, surplus] = positionals;
   if (source === undefined) {
-    throw new AprError('USAGE', `SOURCE is missing, expected the path of a model or "demo": ${usage}`);
+    throw new AprError('USAGE', `SOURCE is missing, expected ${SOURCE_EXPECTED}: ${usage}`);
   }
   if (surplus !== undefined) {
     const message = `found ${positionals.length} arguments, ${quote(surplus)} behind SOURCE; expected SOURCE alone: ${usage}`;

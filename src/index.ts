@@ -12,7 +12,9 @@ import { openTokenizer } from './engines/tokenizer.ts';
 import { type Trace, traceFile } from './engines/trace.ts';
 import type { TraceOptions } from './engines/trace-input.ts';
 import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
+import { AprError } from './errors.ts';
 import type { ModelSource } from './formats/model-source.ts';
+import type { PulledModel, PullOptions } from './hub/pull.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
 import { createTensorFolder, openTensorFolder } from './platform/node/tensor-folder.ts';
@@ -136,6 +138,24 @@ export async function measureReadBandwidth(threads: number): Promise<ReadBandwid
   return (await import('./engines/read-bandwidth.ts')).readBandwidth(nodePlatform, threads);
 }
 
+/**
+ * Fetches a model from the Hugging Face hub or any other address into the cache that other tools share, unless it is
+ * there already, and says where; `createEngine` takes the `path`.
+ *
+ * @param reference `hf://org/repo[:quantisation][@revision]`, `hf://org/repo/file[@revision]`, `https://…` or a short
+ *   name such as "qwen3-0.6b"
+ * @throws AprError USAGE, NOT_FOUND, IO, BAD_FORMAT for what is not the file that the hub lists, ABORTED
+ */
+export async function pullModel(reference: string, options: PullOptions = {}): Promise<PulledModel> {
+  const { pull, referenceOf } = await import('./hub/index.ts');
+  const read = referenceOf(reference, options.settings);
+  if (read !== undefined) return pull(read, options);
+  throw new AprError(
+    'USAGE',
+    `${JSON.stringify(reference)} is no reference to a model, expected hf://ORG/REPO or https://…`,
+  );
+}
+
 export type { TensorQuality } from './contract/index.ts';
 export type {
   BackendInfo,
@@ -198,6 +218,7 @@ export type { TraceOptions } from './engines/trace-input.ts';
 export type { QualityReport, ValidateOptions, Validation, ValidationFinding } from './engines/validate.ts';
 export { AprError, type AprErrorCode } from './errors.ts';
 export type { ModelSource } from './formats/model-source.ts';
+export type { PulledModel, PullOptions, PullProgress } from './hub/pull.ts';
 export { type Perplexity, type PerplexityOptions, type PerplexityProgress, perplexityOf } from './perplexity.ts';
 export { createFileSink, type FileSink, type FileSinkOptions } from './platform/node/file-sink.ts';
 export type { EncodeOptions, TextSegment, Tokenizer, TokenType } from './tokenizer/index.ts';

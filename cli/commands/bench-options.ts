@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const BENCH_OPTIONS = {
   prefill: {
@@ -56,4 +57,5 @@ export const BENCH_OPTIONS = {
     description: 'Measure this package too, in turns, where it is installed in or above the working directory',
   },
   ...OUTPUT_OPTIONS,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

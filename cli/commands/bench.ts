@@ -41,7 +41,7 @@ export async function bench(
   const threads = readNumbers('--threads', values.threads ?? String(availableParallelism()), 1, MAX_THREADS);
   const [iterations, warmup] = [values.iterations ?? 5, values.warmup ?? 1];
   const peerPackage = values.compare === undefined ? undefined : findPeer(process.cwd());
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   const createEngine = await loadCreateEngine();
   const longest = Math.max(0, ...tests.map(({ tokens }) => tokens));
   // A few more positions than any test takes.

@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 /** What `/set` changes too. */
 export const CHAT_SETTINGS = {
@@ -32,4 +33,5 @@ export const CHAT_OPTIONS = {
   verbose: RUN_OPTIONS.verbose,
   threads: RUN_OPTIONS.threads,
   backend: RUN_OPTIONS.backend,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -54,7 +54,7 @@ async function load(source: string, values: ChatValues, { stderr, loadCreateEngi
   if (values.backend !== undefined) options.backend = values.backend;
   if (values.threads !== undefined) options.threads = values.threads;
   if (values['context-length'] !== undefined) options.contextLength = values['context-length'];
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   const loading = !values.quiet && stderr.isTTY === true ? showLoading(stderr, source) : undefined;
   try {
     const createEngine = await loadCreateEngine();

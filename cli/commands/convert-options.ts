@@ -1,6 +1,7 @@
 /** Options of `apr convert`. */
 
 import type { OptionTable } from '../options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const CONVERT_OPTIONS = {
   output: {
@@ -14,4 +15,5 @@ export const CONVERT_OPTIONS = {
   json: { kind: 'flag', group: 'Output', description: 'Report what was written as one JSON document' },
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'Report nothing' },
   verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Stack traces of errors' },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -28,7 +28,8 @@ export async function convert(
     throw new AprError('USAGE', message, { option: '--output' });
   }
   const { convertModel } = await import('../../src/index.ts');
-  const done = await convertModel(resolveSource(source), values.output, { force: values.force === true });
+  const path = await resolveSource(source, values, { stderr });
+  const done = await convertModel(path, values.output, { force: values.force === true });
   if (form === 'json') {
     await write(stdout, `${JSON.stringify(done)}\n`);
     return;

@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const DIFF_OPTIONS = {
   filter: {
@@ -26,4 +27,5 @@ export const DIFF_OPTIONS = {
   },
   ...OUTPUT_OPTIONS,
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'Print nothing; the exit status says it' },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -41,11 +41,12 @@ export async function diff(
   if (values.threshold !== undefined) options.threshold = values.threshold;
   if (progress) options.onProgress = (done, total) => stderr.write(`\rcomparing tensor ${done + 1} of ${total}`);
   const { diffModels } = await import('../../src/index.ts');
+  const [pathA, pathB] = [await resolveSource(a, values, { stderr }), await resolveSource(b, values, { stderr })];
   let result: ModelDiff;
   try {
-    result = await diffModels(resolveSource(a), resolveSource(b), options);
+    result = await diffModels(pathA, pathB, options);
   } catch (error) {
-    const isSecond = error instanceof AprError && error.details.path === resolveSource(b);
+    const isSecond = error instanceof AprError && error.details.path === pathB;
     throw withAdvice(error, isSecond ? b : a);
   } finally {
     if (progress) stderr.write('\r\x1b[2K');

@@ -1,6 +1,7 @@
 /** Options of `apr eval`. */
 
 import type { OptionTable } from '../options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const EVAL_OPTIONS = {
   text: { kind: 'text', placeholder: 'FILE', group: 'Input', description: 'Text to score' },
@@ -35,4 +36,5 @@ export const EVAL_OPTIONS = {
   json: { kind: 'flag', group: 'Output', description: 'One JSON document' },
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'No progress' },
   verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Stack traces of errors' },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -38,7 +38,7 @@ export async function evaluate(
   const createEngine = await loadCreateEngine();
   const options: EngineOptions = { contextLength: window, backend: (values.backend ?? 'auto') as BackendName };
   if (values.threads !== undefined) options.threads = values.threads;
-  const engine = await createEngine(resolveSource(source), options);
+  const engine = await createEngine(await resolveSource(source, values, { stderr }), options);
   try {
     const progress = !values.quiet && stderr.isTTY === true;
     const result = await perplexityOf(engine, text, {

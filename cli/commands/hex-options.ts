@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const HEX_OPTIONS = {
   tensor: {
@@ -39,4 +40,5 @@ export const HEX_OPTIONS = {
   },
   values: { kind: 'flag', group: 'Output', description: 'Decoded values in place of scales and quants; JSON has both' },
   ...OUTPUT_OPTIONS,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

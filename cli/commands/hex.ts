@@ -21,7 +21,7 @@ export async function hex(
   positionals: readonly string[],
   values: OptionValues<typeof HEX_OPTIONS>,
   form: OutputForm,
-  { stdout }: Environment,
+  { stdout, stderr }: Environment,
 ): Promise<void> {
   const [source, tensor] = readArguments(positionals, values.tensor);
   if (values.block !== undefined && values.row !== undefined) {
@@ -33,7 +33,7 @@ export async function hex(
     ...(values.limit === undefined ? {} : { limit: values.limit }),
   };
   const { listTensors, readBlocks } = await import('../../src/index.ts');
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   let listing: BlockListing;
   try {
     listing = await readBlocks(path, tensor, options);

@@ -11,7 +11,10 @@ import { DIFF_OPTIONS } from './diff-options.ts';
 import { EVAL_OPTIONS } from './eval-options.ts';
 import { HEX_OPTIONS } from './hex-options.ts';
 import { INSPECT_OPTIONS } from './inspect-options.ts';
+import { LIST_OPTIONS } from './list-options.ts';
 import { PROFILE_OPTIONS } from './profile-options.ts';
+import { PULL_OPTIONS } from './pull-options.ts';
+import { RM_OPTIONS } from './rm-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
 import { TENSORS_OPTIONS } from './tensors-options.ts';
 import { TOKENIZE_OPTIONS } from './tokenize-options.ts';
@@ -94,6 +97,43 @@ export const COMMANDS: readonly Command[] = [
       ['A message a line, an answer a line as JSON', 'apr chat model.gguf --json < messages.txt'],
     ],
     load: async () => (await import('./chat.ts')).chat,
+  }),
+  define({
+    name: 'pull',
+    summary: 'Fetch a model from the Hugging Face hub, or any address',
+    usage: 'pull REF [options]',
+    options: PULL_OPTIONS,
+    examples: [
+      [
+        'By a short name, a repository, with a quantisation',
+        'apr pull qwen3-4b; apr pull hf://Qwen/Qwen3-8B-GGUF:Q5_K_M',
+      ],
+      [
+        'A file at a revision; any other address',
+        'apr pull hf://org/repo/model.gguf@v1.0; apr pull https://example.com/model.gguf',
+      ],
+      ['What can be pulled can be run', 'apr run hf://Qwen/Qwen3-0.6B-GGUF "Hello"'],
+    ],
+    load: async () => (await import('./pull.ts')).pull,
+  }),
+  define({
+    name: 'list',
+    summary: 'List the models that were fetched',
+    usage: 'list [options]',
+    options: LIST_OPTIONS,
+    examples: [['Names, sizes, and what was never completed', 'apr list']],
+    load: async () => (await import('./list.ts')).list,
+  }),
+  define({
+    name: 'rm',
+    summary: 'Remove models that were fetched',
+    usage: 'rm REF... [options]',
+    options: RM_OPTIONS,
+    examples: [
+      ['A model, by the name that "apr list" gives it', 'apr rm hf://Qwen/Qwen3-0.6B-GGUF/Qwen3-0.6B-Q8_0.gguf'],
+      ['All that is left of interrupted downloads', 'apr rm --unfinished'],
+    ],
+    load: async () => (await import('./rm.ts')).rm,
   }),
   define({
     name: 'inspect',

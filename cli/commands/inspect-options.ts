@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const INSPECT_OPTIONS = {
   metadata: { kind: 'flag', group: 'Output', description: 'All metadata too; arrays by their length' },
@@ -28,4 +29,5 @@ export const INSPECT_OPTIONS = {
     group: 'Memory',
     description: 'Count the memory for N threads',
   },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

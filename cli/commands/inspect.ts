@@ -17,7 +17,7 @@ export async function inspect(
   positionals: readonly string[],
   values: OptionValues<typeof INSPECT_OPTIONS>,
   form: OutputForm,
-  { stdout }: Environment,
+  { stdout, stderr }: Environment,
 ): Promise<void> {
   const source = onlySource(positionals, 'apr inspect SOURCE');
   const options: InspectOptions = {
@@ -30,7 +30,7 @@ export async function inspect(
   const { inspectModel } = await import('../../src/index.ts');
   let found: Inspection;
   try {
-    found = await inspectModel(resolveSource(source), options);
+    found = await inspectModel(await resolveSource(source, values, { stderr }), options);
   } catch (error) {
     throw withAdvice(error, source);
   }

@@ -4,6 +4,7 @@ import type { OptionTable } from '../options.ts';
 import { MACHINE_OPTIONS } from './machine-options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 const { prompt, input, raw } = RUN_OPTIONS;
 
@@ -42,4 +43,5 @@ export const PROFILE_OPTIONS = {
   html: { kind: 'text', placeholder: 'FILE', group: 'Output', description: 'A picture: one page that loads nothing' },
 
   ...MACHINE_OPTIONS,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

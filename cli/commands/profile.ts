@@ -44,7 +44,7 @@ export async function profile(
     const message = `found ${positionals.length} arguments, expected a model and at most one prompt in quotes: apr profile SOURCE [PROMPT]`;
     throw new AprError('USAGE', message, { found: positionals.length });
   }
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   if (sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }

@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { TRACE_OPTIONS } from './run-trace-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const RUN_OPTIONS = {
   prompt: {
@@ -200,7 +201,7 @@ export const RUN_OPTIONS = {
     group: 'Machine',
     description: 'Run a model that breaks the contract as far as it can be; what it breaks is listed',
   },
-  offline: { kind: 'flag', group: 'Machine', description: 'Never use the network (this version never does)' },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;
 
 /** Options of every command, and of none. */

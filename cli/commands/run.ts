@@ -12,7 +12,7 @@ import { createRenderer } from '../render/answer.ts';
 import { describeEngine, showLoading, summarize, summarizeBatch } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
 import { visibleLine } from '../render/terminal.ts';
-import { resolveSource, withAdvice } from '../source.ts';
+import { resolveSource, SOURCE_EXPECTED, withAdvice } from '../source.ts';
 import type { RUN_OPTIONS } from './run-options.ts';
 import { openRunTrace } from './run-trace.ts';
 import { traceRequest } from './run-trace-options.ts';
@@ -36,10 +36,7 @@ export async function run(
   const batch = values['batch-jsonl'];
   const [source, positional, ...surplus] = positionals;
   if (source === undefined) {
-    throw new AprError(
-      'USAGE',
-      'SOURCE is missing, expected the path of a model file or "demo": apr run SOURCE [PROMPT]',
-    );
+    throw new AprError('USAGE', `SOURCE is missing, expected ${SOURCE_EXPECTED}: apr run SOURCE [PROMPT]`);
   }
   if (surplus.length > 0) {
     const message = `found ${positionals.length} arguments, expected SOURCE and at most one PROMPT; put the prompt in quotes`;
@@ -47,8 +44,8 @@ export async function run(
   }
   checkTogether(values);
   if (batch !== undefined) refuseBesideBatch(values, positional);
-  const path = resolveSource(source);
   const options = engineOptions(values);
+  const path = await resolveSource(source, values, { stderr });
   if (environment.sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }

@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const TENSORS_OPTIONS = {
   filter: {
@@ -24,4 +25,5 @@ export const TENSORS_OPTIONS = {
     description: 'Read their data too: least, most, mean, deviation, zeros, NaN, infinities',
   },
   ...OUTPUT_OPTIONS,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -26,7 +26,7 @@ export async function tensors(
 ): Promise<void> {
   const source = onlySource(positionals, 'apr tensors SOURCE');
   const { listTensors } = await import('../../src/index.ts');
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   const chosen: ListTensorsOptions = {
     ...(values.filter === undefined ? {} : { filter: values.filter }),
     ...(values.limit === undefined ? {} : { limit: values.limit }),

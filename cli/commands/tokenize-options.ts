@@ -2,6 +2,7 @@
 
 import type { OptionTable } from '../options.ts';
 import { OUTPUT_OPTIONS } from './output-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const TOKENIZE_OPTIONS = {
   prompt: { kind: 'text', alias: 'p', placeholder: 'TEXT', allowEmpty: true, group: 'Text', description: 'The text' },
@@ -30,4 +31,5 @@ export const TOKENIZE_OPTIONS = {
   },
   quiet: OUTPUT_OPTIONS.quiet,
   verbose: OUTPUT_OPTIONS.verbose,
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -30,7 +30,7 @@ export async function tokenize(
   if (values.count && values.pieces) {
     throw new AprError('USAGE', '--count and --pieces exclude each other; give one of them', { option: '--pieces' });
   }
-  const path = resolveSource(source);
+  const path = await resolveSource(source, values, { stderr });
   if (action === 'encode') {
     if (words.length > 0) {
       const message = `found ${quote(words[0]!)} behind SOURCE, expected the text behind -p or in the file behind -i`;

@@ -3,6 +3,7 @@
 import type { OptionTable } from '../options.ts';
 import { MACHINE_OPTIONS } from './machine-options.ts';
 import { RUN_OPTIONS } from './run-options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 const { prompt, input, system, thinking, chat, raw } = RUN_OPTIONS;
 
@@ -86,4 +87,5 @@ export const TRACE_OPTIONS = {
 
   ...MACHINE_OPTIONS,
   'skip-contract': RUN_OPTIONS['skip-contract'],
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

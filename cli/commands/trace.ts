@@ -11,7 +11,7 @@ import type { OutputForm } from '../render/error.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { traceLines } from '../render/trace.ts';
 import { tracePage } from '../render/trace-html.ts';
-import { resolveSource, withAdvice } from '../source.ts';
+import { isFolder, resolveSource, withAdvice } from '../source.ts';
 import type { TRACE_OPTIONS } from './trace-options.ts';
 
 type TraceValues = OptionValues<typeof TRACE_OPTIONS>;
@@ -32,15 +32,16 @@ export async function trace(
     throw new AprError('USAGE', message, { found: positionals.length });
   }
   checkTogether(values);
-  const find = (given: string): string => {
-    const path = resolveSource(given);
+  const find = async (given: string): Promise<string> => {
+    const path = await resolveSource(given, values, { stderr });
     if (sourceExists?.(path) !== false) return path;
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), given);
   };
-  const path = find(source);
+  const path = await find(source);
   const other = values.reference;
-  // What follows the colon is checked with the rest.
-  const reference = other === undefined || other.startsWith('backend:') ? other : find(other);
+  // What follows the colon is checked with the rest; a folder holds saved activations, not a model.
+  const asGiven = other?.startsWith('backend:') || (other !== undefined && isFolder(other));
+  const reference = other === undefined || asGiven ? other : await find(other);
   refuseModel('--html', values.html, path);
   if (reference !== undefined) refuseModel('--html', values.html, reference);
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input }, stdin);

@@ -1,6 +1,7 @@
 /** Options of `apr validate`. */
 
 import type { OptionTable } from '../options.ts';
+import { SOURCE_OPTIONS } from './source-options.ts';
 
 export const VALIDATE_OPTIONS = {
   quality: {
@@ -11,4 +12,5 @@ export const VALIDATE_OPTIONS = {
   json: { kind: 'flag', group: 'Output', description: 'One JSON document with every finding, and statistics' },
   quiet: { kind: 'flag', alias: 'q', group: 'Output', description: 'Findings only' },
   verbose: { kind: 'flag', alias: 'v', group: 'Output', description: 'Stack traces of errors' },
+  ...SOURCE_OPTIONS,
 } as const satisfies OptionTable;

@@ -17,7 +17,7 @@ export async function validate(
   positionals: readonly string[],
   values: OptionValues<typeof VALIDATE_OPTIONS>,
   form: OutputForm,
-  { stdout }: Environment,
+  { stdout, stderr }: Environment,
 ): Promise<number> {
   const [source, ...surplus] = positionals;
   if (source === undefined) {
@@ -28,7 +28,9 @@ export async function validate(
     throw new AprError('USAGE', message, { found: positionals.length, expected: 1 });
   }
   const { validateModel } = await import('../../src/index.ts');
-  const result = await validateModel(resolveSource(source), { quality: values.quality === true });
+  const result = await validateModel(await resolveSource(source, values, { stderr }), {
+    quality: values.quality === true,
+  });
   if (form === 'json') await write(stdout, `${JSON.stringify({ ...result, model: source })}\n`);
   else for (const line of lines(source, result, values.quiet === true)) await write(stdout, `${visibleLine(line)}\n`);
   return result.valid ? 0 : EXIT_STATUS.CONTRACT;

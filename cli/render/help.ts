@@ -15,10 +15,11 @@ const DESCRIPTION_COLUMN = WIDEST_NAME + 4;
 const WIDEST_LINE = 120;
 /** Arguments by the words that stand for them in a command's usage. */
 const ARGUMENTS: readonly (readonly [pattern: RegExp, name: string, description: string])[] = [
-  [/\bSOURCE\b/, 'SOURCE', 'Path of a GGUF or .apr file, or "demo": a tiny chat model that comes with apr'],
+  [/\bSOURCE\b/, 'SOURCE', 'A GGUF or .apr file, a folder with one, "demo" (comes with apr), or what "apr pull" takes'],
+  [/\bREF\b/, 'REF', 'hf://ORG/REPO[:TYPE], hf://ORG/REPO/FILE, each with [@REVISION]; https://…; a short name'],
   [/\bPROMPT\b/, 'PROMPT', 'The prompt, in quotes; without any, standard input is read if it is no terminal'],
   [/\bTENSOR\b/, 'TENSOR', 'Name of a tensor, as "apr tensors SOURCE" lists it'],
-  [/\bA B\b/, 'A, B', 'Paths of two GGUF or .apr files, or "demo"'],
+  [/\bA B\b/, 'A, B', 'Two models, each as SOURCE of the other commands'],
 ];
 
 /** Everything there is, in as many lines as a small terminal has. */

@@ -31,6 +31,8 @@ export interface CachedModel {
   readonly files: readonly CachedFile[];
   readonly quantisation: string | undefined;
   readonly commit: string | undefined;
+  /** Branch, tag or commit by which it is named. */
+  readonly revision: string | undefined;
 }
 
 export interface CachedFile {
@@ -105,17 +107,20 @@ function cachedModel(
     return { path: whole, size: statSync(whole).size };
   });
   const reference = showReference({ kind: 'hub', repository, revision, file: paths[0]! });
-  return { reference, path: files[0]!.path, files, quantisation, commit };
+  return { reference, path: files[0]!.path, files, quantisation, commit, revision };
 }
 
-/** All models in the hub's cache that apr could run, each once: by its branch or tag, or else by its commit. */
-export function listHubCache(settings: HubSettings): CachedModel[] {
+/**
+ * All models in the hub's cache that apr could run, each once: by its branch or tag, or else by its commit.
+ * @param only of this repository
+ */
+export function listHubCache(settings: HubSettings, only?: string): CachedModel[] {
   const models: CachedModel[] = [];
   for (const { name } of entries(settings.hubCache)) {
     if (!name.startsWith(REPOSITORY_PREFIX)) continue;
     // The hub allows no "--" in names, so that this reads back what was written.
     const repository = name.slice(REPOSITORY_PREFIX.length).replace('--', '/');
-    if (!repository.includes('/')) continue;
+    if (!repository.includes('/') || (only !== undefined && repository !== only)) continue;
     const folder = join(settings.hubCache, name);
     const revisions = new Map<string, string>();
     for (const revision of filesUnder(join(folder, 'refs'))) {
@@ -223,5 +228,12 @@ function readUrlFolder(folder: string): CachedModel | undefined {
   const [choice] = modelsAmong(record.files.map(({ name }) => name));
   const first = files[0];
   if (first === undefined) return undefined;
-  return { reference: record.url, path: first.path, files, quantisation: choice?.quantisation, commit: undefined };
+  return {
+    reference: record.url,
+    path: first.path,
+    files,
+    quantisation: choice?.quantisation,
+    commit: undefined,
+    revision: undefined,
+  };
 }

@@ -16,7 +16,20 @@ export interface ModelChoice {
  * closer to the original, then what is further from it.
  */
 const PREFERENCE = [
-  ...['Q4_K_M', 'UD-Q4_K_XL', 'Q4_K_L', 'Q4_K_S', 'Q4_K', 'Q4_0', 'IQ4_NL', 'IQ4_XS', 'MXFP4', 'MXFP4_MOE', 'Q4_1'],
+  ...[
+    'Q4_K_M',
+    'UD-Q4_K_XL',
+    'Q4_K_L',
+    'Q4_K_S',
+    'Q4_K',
+    'Q4',
+    'Q4_0',
+    'IQ4_NL',
+    'IQ4_XS',
+    'MXFP4',
+    'MXFP4_MOE',
+    'Q4_1',
+  ],
   ...['Q5_K_M', 'UD-Q5_K_XL', 'Q5_K_L', 'Q5_K_S', 'Q5_K', 'Q5_0', 'Q5_1', 'Q6_K', 'Q6_K_L', 'UD-Q6_K_XL'],
   ...['Q8_0', 'UD-Q8_K_XL', 'Q3_K_L', 'Q3_K_M', 'UD-Q3_K_XL', 'IQ3_M', 'IQ3_S', 'Q3_K_S', 'Q3_K', 'IQ3_XS', 'IQ3_XXS'],
   ...['BF16', 'F16', 'FP16', 'Q2_K', 'F32', 'FP32'],

@@ -83,8 +83,15 @@ export function connectionError(
     reasons.push(error.message || (codes ?? error.name));
   }
   const text = reasons.filter((reason) => !/^(fetch failed|terminated)$/.test(reason)).at(-1) ?? reasons.at(-1);
-  const message = `${name}: the connection to ${host} failed (${text ?? String(cause)})`;
-  return new AprError('IO', message, { ...details, passing: true }, { cause });
+  const unknown = codeOf(cause) === 'ENOTFOUND';
+  const advice = unknown ? '; check the address, and that this machine is online' : '';
+  const message = `${name}: the connection to ${host} failed (${text ?? String(cause)})${advice}`;
+  return new AprError('IO', message, { ...details, passing: true, unknownHost: unknown }, { cause });
+}
+
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  return (error as NodeJS.ErrnoException).code ?? codeOf(error.cause);
 }
 
 /** The error that an answer's status stands for. */

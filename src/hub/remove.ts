@@ -4,6 +4,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs';
 import { rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { type CachedModel, REPOSITORY_PREFIX, SOURCE_RECORD } from './cache.ts';
+import { recordPath } from './download.ts';
 import { entries, filesUnder, readIfThere } from './folders.ts';
 import type { HubSettings } from './settings.ts';
 
@@ -56,9 +57,26 @@ export function unfinishedParts(settings: HubSettings): UnfinishedPart[] {
   );
 }
 
+/** Being written, as far as one can tell. */
+const FRESH_MS = 60_000;
+
+/**
+ * Removes them, but for those that are being written right now.
+ * @returns what was removed
+ */
+export async function removeUnfinished(settings: HubSettings): Promise<UnfinishedPart[]> {
+  const parts = unfinishedParts(settings).filter(({ path }) => Date.now() - statSync(path).mtimeMs > FRESH_MS);
+  for (const { path } of parts) {
+    await rm(path, { force: true });
+    await rm(recordPath(path), { force: true });
+    await prune(dirname(path), settings);
+  }
+  return parts;
+}
+
 function partName(part: string): string {
   try {
-    const { name } = JSON.parse(readIfThere(`${part}.json`) ?? '{}') as { name?: unknown };
+    const { name } = JSON.parse(readIfThere(recordPath(part)) ?? '{}') as { name?: unknown };
     return typeof name === 'string' ? name : basename(part);
   } catch {
     return basename(part); // the record was cut short; the name is only for people

@@ -25,12 +25,17 @@ export async function withRetries<T>(
   attempt: () => Promise<T>,
   progressed: () => boolean = () => false,
 ): Promise<T> {
+  let reached = false;
   for (let failed = 0; ; ) {
     try {
       return await attempt();
     } catch (error) {
       if (!(error instanceof AprError) || error.details.passing !== true) throw error;
-      failed = progressed() ? 1 : failed + 1;
+      const further = progressed();
+      reached ||= further;
+      // A name that nobody knew from the beginning: this machine is offline, or the name is wrong.
+      if (error.details.unknownHost === true && !reached) throw error;
+      failed = further ? 1 : failed + 1;
       const asked = error.details.retryAfterMs;
       if (typeof asked === 'number' && asked > patienceMs) {
         const minutes = Math.ceil(asked / 60_000);

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { resolveSource } from '../../cli/source.ts';
 import type { GenerateEvent } from '../../src/index.ts';
+import { DEMO } from '../repository.ts';
 import { skipped } from '../skip.ts';
 import { apr, finished, start } from './command.ts';
 
-const demo = readFileSync(resolveSource('demo'));
+const demo = readFileSync(DEMO);
 let folder: string;
 test.before(() => {
   folder = mkdtempSync(join(tmpdir(), 'apr-'));
@@ -57,12 +57,6 @@ for (const [name, bytes, status, message] of [
     assert.is(`apr: ${error.message}\n`, text.stderr);
   });
 }
-
-test('a folder is no model', async () => {
-  const { status, stderr } = await apr(['run', folder, 'Hello']);
-  assert.is(status, 4);
-  assert.match(stderr, /is a directory/);
-});
 
 const LONG = ['run', 'demo', 'Tell me a story about a fox.', '--ignore-eos', '-n', '400'];
 

@@ -62,8 +62,8 @@ for (const [words, message] of [
   [['run', 'demo', 'a', '--gpu', '--no-gpu'], /--gpu and --no-gpu exclude each other/],
   [['run', 'demo', 'a', '--no-gpu', '--backend', 'cuda'], /--no-gpu and --backend cuda exclude each other/],
   [['run', 'demo', 'a', '--logprobs', '2'], /--logprobs shows up in JSON only/],
-  [['run', 'hf://org/name', 'a'], /does not read hf:\/\/ addresses/],
-  [['run', 'https://example.org/m.gguf', 'a'], /does not read https:\/\/ addresses/],
+  [['run', 'ftp://org/name', 'a'], /reads no ftp:\/\/ addresses/],
+  [['run', 'hf://name', 'a'], /"name\/" is no repository/],
 ] as const) {
   test(`apr ${words.join(' ')} → 2`, async () => fails(await apr(words), 2, message));
 }
@@ -169,7 +169,7 @@ test('-v adds the stack to an error', async () => {
   const { status, stdout, stderr } = await apr(['run', 'no-such.gguf', 'Hello', '-v']);
   assert.is(status, 3);
   assert.is(stdout, '');
-  assert.match(stderr, /^apr: no-such\.gguf: no such file; expected the path of a GGUF or \.apr file, or "demo"/);
+  assert.match(stderr, /^apr: no-such\.gguf: no such file; expected the path of a model file, "demo", or a reference/);
   assert.match(stderr, /^ {4}at /m);
 });
 
