@@ -103,7 +103,7 @@ function comparisonLines(places: readonly PlaceComparison[], first: PlaceCompari
       ...[place.relative_l2, place.max_difference, place.value, place.reference].map(number),
     ];
     const notes = [
-      ...(place.not_finite > 0 ? [`  ${place.not_finite} of ${place.count} finite in one only`] : []),
+      ...(place.not_finite > 0 ? [`  ${place.not_finite} of ${place.count} not finite, not alike`] : []),
       ...(place.other_experts ? [`  other experts for ${count(place.other_experts, 'token')}`] : []),
     ].join('');
     const mark = place.activation === first?.activation ? '  <- first' : place.diverged ? '  differs' : '';

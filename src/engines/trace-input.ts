@@ -8,7 +8,7 @@ import { type Hyperparameters, readHyperparameters } from '../models/hyperparame
 import type { Platform } from '../platform/platform.ts';
 import { createTokenizer, type Tokenizer } from '../tokenizer/index.ts';
 import type { ActivationRows, PositionRange } from '../trace/rows.ts';
-import { STAGES, stageOf } from '../trace/stages.ts';
+import { OUTER_STAGES, STAGES, stageOf } from '../trace/stages.ts';
 
 export interface TraceOptions extends Omit<EngineOptions, 'shared'> {
   /** Text, or the ids themselves. */
@@ -133,6 +133,10 @@ function checkNumbers({ layer, threshold, maxL2, stages, maxTokens, tokens }: Tr
     const names = STAGES.map(({ name }) => name).join(', ');
     const found = unknown === undefined ? 'stages is empty' : `stage ${JSON.stringify(unknown)} is unknown`;
     throw new AprError('USAGE', `${found}, expected some of ${names}`, { option: 'stages' });
+  }
+  if (layer !== undefined && stages?.every((name) => OUTER_STAGES.some((stage) => stage.name === name))) {
+    const message = `no layer computes ${stages.join(' or ')}, but layer ${layer} alone was chosen; leave one of them out`;
+    throw new AprError('USAGE', message, { option: 'stages' });
   }
 }
 

@@ -1,6 +1,7 @@
 /** A prompt's way through a model, looked at activation by activation and held against another run. */
 
 import type { BackendInfo, Engine, EngineInfo, EngineOptions } from '../engine.ts';
+import { AprError } from '../errors.ts';
 import type { Platform } from '../platform/platform.ts';
 import { logprobsOf } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -111,7 +112,12 @@ async function traceWith(
 ): Promise<Trace> {
   const { info } = engine;
   const statistics = new LayerStatistics();
-  const chosen = (rows: ActivationRows): boolean => isChosen(rows, options);
+  let anyChosen = false;
+  const chosen = (rows: ActivationRows): boolean => {
+    const is = isChosen(rows, options);
+    anyChosen ||= is;
+    return is;
+  };
   const writer = folder && new TensorWriter(folder, range, chosen);
   const comparison =
     reference &&
@@ -132,6 +138,10 @@ async function traceWith(
   for (const window of windows) {
     await reference?.advance(window);
     await runWindow(engine, ids, window, observer, options.signal);
+  }
+  if (!anyChosen) {
+    const message = `${info.model}: ${info.architecture} computes none of the chosen stages, ${options.stages?.join(', ')}`;
+    throw new AprError('USAGE', message, { option: 'stages' });
   }
   writer?.manifest({
     model: info.model,

@@ -27,7 +27,7 @@ export interface PlaceComparison {
   readonly value: number | null;
   readonly reference: number | null;
   readonly count: number;
-  /** Values that are finite in one of the two only. */
+  /** Values that are not finite in one of the two at least, and not alike: NaN and 1, or an infinity of each sign. */
   readonly not_finite: number;
   /** Of the router's choice: tokens for which other experts were chosen. */
   readonly other_experts?: number;
@@ -57,7 +57,7 @@ interface Sums {
   value: number;
   reference: number;
   count: number;
-  oneSided: number;
+  notAlike: number;
   finite: number;
   otherExperts: number;
 }
@@ -87,7 +87,7 @@ export class Comparison implements RowSink {
     }
     if (other.length !== values.length) throw shapesDiffer(name, other.length, values.length);
     const empty = { dot: 0, aa: 0, bb: 0, squares: 0, largest: -1, value: 0, reference: 0 };
-    const sums = this.#sums.get(name) ?? { name, layer, ...empty, count: 0, oneSided: 0, finite: 0, otherExperts: 0 };
+    const sums = this.#sums.get(name) ?? { name, layer, ...empty, count: 0, notAlike: 0, finite: 0, otherExperts: 0 };
     this.#sums.set(name, sums);
     if (withoutLayer(name) !== ROUTING) {
       addPairs(sums, values, this.#aligned(rows, other));
@@ -146,14 +146,16 @@ export class Comparison implements RowSink {
       threshold: cosine,
       max_l2: relativeL2,
       first_divergence: first,
-      message: first === null ? agreement(places, this.#thresholds) : divergence(first, this.#thresholds),
+      message:
+        (first === null ? agreement(places, this.#thresholds) : divergence(first, this.#thresholds)) +
+        lack([...this.#missing], places.length),
       places,
       missing: [...this.#missing],
     };
   }
 
   #place(sums: Sums): PlaceComparison {
-    const { name, layer, dot, aa, bb, squares, largest, count, oneSided, finite } = sums;
+    const { name, layer, dot, aa, bb, squares, largest, count, notAlike, finite } = sums;
     const { cosine: least, relativeL2: most } = this.#thresholds;
     const zero = aa === 0 && bb === 0;
     const dotted = Math.max(-1, Math.min(1, dot / Math.sqrt(aa) / Math.sqrt(bb)));
@@ -171,9 +173,9 @@ export class Comparison implements RowSink {
       value: known ? sums.value : null,
       reference: known ? sums.reference : null,
       count,
-      not_finite: oneSided,
+      not_finite: notAlike,
       ...(withoutLayer(name) === ROUTING ? { other_experts: sums.otherExperts } : {}),
-      diverged: oneSided > 0 || (known && (cosine < least || relative > most)),
+      diverged: notAlike > 0 || (known && (cosine < least || relative > most)),
     };
   }
 }
@@ -183,7 +185,7 @@ function addPairs(sums: Sums, values: Float32Array, others: Float32Array): void 
     const a = values[i]!;
     const b = others[i]!;
     if (!Number.isFinite(a) || !Number.isFinite(b)) {
-      if (!Object.is(a, b)) sums.oneSided++;
+      if (!Object.is(a, b)) sums.notAlike++;
       continue;
     }
     const difference = a - b;
@@ -224,7 +226,7 @@ function matchingSlots(mine: Int32Array, theirs: Int32Array): number[] {
 function divergence(place: PlaceComparison, { cosine, relativeL2 }: Thresholds): string {
   const where = `${placeOf(place.activation, place.layer ?? undefined)} (${place.activation})`;
   if (place.not_finite > 0) {
-    return `${where} is where the two part first: ${place.not_finite} of ${place.count} values are finite in one of them only`;
+    return `${where} is where the two part first: ${place.not_finite} of ${place.count} values are not finite, and not alike in both`;
   }
   const reasons = [
     ...(place.cosine! < cosine ? [`its cosine is ${digits(place.cosine!, cosine)}, expected at least ${cosine}`] : []),
@@ -246,10 +248,18 @@ function digits(value: number, expected: number): string {
 }
 
 function agreement(places: readonly PlaceComparison[], { cosine, relativeL2 }: Thresholds): string {
-  const least = places.reduce((a, b) => ((b.cosine ?? 1) < (a.cosine ?? 1) ? b : a));
+  const judged = places.filter((place) => place.cosine !== null);
+  if (judged.length === 0) return `no divergence in ${places.length} activations, but no value in them is finite`;
+  const least = judged.reduce((a, b) => (b.cosine! < a.cosine! ? b : a));
   return (
     `no divergence in ${places.length} activations: every cosine is at least ${cosine} and every relative L2 difference ` +
-    `at most ${relativeL2}; the least cosine is ${(least.cosine ?? 1).toFixed(5)}, ` +
+    `at most ${relativeL2}; the least cosine is ${least.cosine!.toFixed(5)}, ` +
     `${placeOf(least.activation, least.layer ?? undefined)}`
   );
+}
+
+/** What was not compared may be where the two part. */
+function lack(missing: readonly string[], compared: number): string {
+  if (missing.length === 0) return '';
+  return `; the reference lacks ${missing.length} of ${compared + missing.length} activations, the first is ${missing[0]}`;
 }

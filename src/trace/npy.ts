@@ -5,9 +5,9 @@
 
 import { AprError } from '../errors.ts';
 
-export type NpyType = '<f4' | '<f8' | '<f2' | '<i4';
+export type NpyType = '<f4' | '<f8' | '<f2' | '<i4' | '<i8';
 
-const BYTES: Readonly<Record<NpyType, number>> = { '<f4': 4, '<f8': 8, '<f2': 2, '<i4': 4 };
+const BYTES: Readonly<Record<NpyType, number>> = { '<f4': 4, '<f8': 8, '<f2': 2, '<i4': 4, '<i8': 8 };
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]; // \x93NUMPY
 const ALIGNMENT = 64;
 /** Longer ones hold structured types with thousands of fields. */
@@ -85,7 +85,9 @@ export function npyValueBytes(type: NpyType): number {
   return BYTES[type];
 }
 
-/** `bytes` as values; int32 come as bits of f32, as activations hold them. */
+/**
+ * `bytes` as values; integers come as bits of f32, int32, as activations hold them: -1 for those that int32 does not hold.
+ */
 export function npyValues(type: NpyType, bytes: Uint8Array): Float32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const count = bytes.length / BYTES[type];
@@ -93,6 +95,13 @@ export function npyValues(type: NpyType, bytes: Uint8Array): Float32Array {
     const out = new Float32Array(count);
     new Uint8Array(out.buffer).set(bytes);
     return out;
+  }
+  if (type === '<i8') {
+    const ids = Int32Array.from({ length: count }, (_, i) => {
+      const id = view.getBigInt64(i * 8, true);
+      return BigInt.asIntN(32, id) === id ? Number(id) : -1;
+    });
+    return new Float32Array(ids.buffer);
   }
   const read =
     type === '<f8' ? (i: number) => view.getFloat64(i * 8, true) : (i: number) => half(view.getUint16(i * 2, true));

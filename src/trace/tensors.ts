@@ -49,6 +49,10 @@ const MAX_MANIFEST_BYTES = 1 << 28;
 /** The files of the router's choice, by the type of their values. */
 const ROUTING_FILES = { '<i4': '.experts', '<f4': '.weights' } as const;
 
+/** What other programs may have written in their place. */
+const ID_TYPES: readonly NpyType[] = ['<i4', '<i8'];
+const VALUE_TYPES: readonly NpyType[] = ['<f4', '<f8', '<f2'];
+
 function fileOf(name: string, suffix = ''): string {
   return `${name}${suffix}.npy`;
 }
@@ -120,10 +124,10 @@ export class SavedTensors implements ReferenceTensors {
 
   rows(like: ActivationRows): Float32Array | undefined {
     const { name, width, tokens } = like;
-    if (withoutLayer(name) !== ROUTING) return this.#read(like, fileOf(name), width);
+    if (withoutLayer(name) !== ROUTING) return this.#read(like, fileOf(name), width, VALUE_TYPES);
     const slots = width / 2;
-    const ids = this.#read(like, fileOf(name, ROUTING_FILES['<i4']), slots);
-    const weights = this.#read(like, fileOf(name, ROUTING_FILES['<f4']), slots);
+    const ids = this.#read(like, fileOf(name, ROUTING_FILES['<i4']), slots, ID_TYPES);
+    const weights = this.#read(like, fileOf(name, ROUTING_FILES['<f4']), slots, VALUE_TYPES);
     if (ids === undefined || weights === undefined) return undefined;
     const out = new Float32Array(tokens * width);
     for (let row = 0; row < tokens; row++) {
@@ -133,16 +137,20 @@ export class SavedTensors implements ReferenceTensors {
     return out;
   }
 
-  #read(like: ActivationRows, file: string, width: number): Float32Array | undefined {
+  #read(like: ActivationRows, file: string, width: number, types: readonly NpyType[]): Float32Array | undefined {
     const header = this.#header(file);
     if (header === undefined) return undefined;
+    if (!types.includes(header.type)) {
+      const message = `${this.#folder.name}: ${file} holds values of type ${header.type}, expected ${types.join(' or ')}`;
+      throw new AprError('UNSUPPORTED', message, { path: file });
+    }
     const { tokens, perToken, firstPosition } = like;
     const row = width * perToken;
     const count = header.shape.reduce((product, length) => product * length, 1);
     if (header.shape.at(-1) !== width || count % row !== 0) {
       throw shapesDiffer(
         like.name,
-        header.shape.join(' × '),
+        header.shape.length === 0 ? 1 : header.shape.join(' × '),
         perToken > 1 ? `… × ${perToken} × ${width}` : `… × ${width}`,
       );
     }

@@ -1,4 +1,5 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -207,6 +208,18 @@ test('only some stages, and only one layer', async () => {
   );
 });
 
+test('stages that a model does not have are told, whether they were to be saved or compared', async () => {
+  const dense = join(FIXTURES, 'demo-qwen2-q8_0.gguf');
+  const target = join(folder, 'no-router');
+  await rejects(
+    trace({ stages: ['router', 'qk_norm'], saveTensors: target }, dense),
+    'USAGE',
+    /qwen2 computes none of the chosen stages, router, qk_norm/,
+  );
+  assert.not(existsSync(target));
+  await rejects(trace({ stages: ['router'], reference: dense }, dense), 'USAGE', /computes none of the chosen stages/);
+});
+
 test('a folder from another program: some arrays, f64, no manifest', async () => {
   const foreign = join(folder, 'foreign');
   mkdirSync(foreign);
@@ -222,6 +235,61 @@ test('a folder from another program: some arrays, f64, no manifest', async () =>
   assert.is(comparison!.missing.length, 82);
   writeFileSync(join(foreign, 'trace.json'), '[1, 2');
   await rejects(trace({ reference: foreign }), 'BAD_FORMAT', /trace\.json is not JSON/);
+});
+
+/** A folder of saved tensors in which one file is replaced. */
+function saved(name: string, file: string, header: Uint8Array, values: ArrayBufferView): string {
+  const copy = join(folder, name);
+  cpSync(join(folder, 'saved-last'), copy, { recursive: true });
+  writeFileSync(join(copy, file), Buffer.concat([header, Buffer.from(values.buffer)]));
+  return copy;
+}
+
+test('a reference of other types: ids as int64 are taken, numbers of the wrong kind are not', async () => {
+  const [experts, norm] = ['blk.2.ffn_routing.experts.npy', 'blk.2.attn_norm.npy'];
+  const ids = new Int32Array(Uint8Array.from(readFileSync(join(folder, 'saved-last', experts)).subarray(-8)).buffer);
+  const wide = saved(
+    'wide',
+    experts,
+    npyHeader('<i8', [1, 2]),
+    BigInt64Array.from(ids, (id) => BigInt(id)),
+  );
+  const { comparison } = await trace({ reference: wide, threshold: 1, maxL2: 0 });
+  assert.is(comparison!.first_divergence, null, comparison!.message);
+  const floats = saved('floats', experts, npyHeader('<f4', [1, 2]), Float32Array.from(ids));
+  await rejects(
+    trace({ reference: floats }),
+    'UNSUPPORTED',
+    /experts\.npy holds values of type <f4, expected <i4 or <i8/,
+  );
+  const bits = saved('bits', norm, npyHeader('<i4', [1, 256]), new Int32Array(256));
+  await rejects(trace({ reference: bits }), 'UNSUPPORTED', /attn_norm\.npy holds values of type <i4, expected <f4 or /);
+  const scalar = saved('scalar', norm, npyHeader('<f4', []), new Float32Array(1));
+  await rejects(trace({ reference: scalar }), 'CONTRACT', /attn_norm has 1 values, expected … × 256/);
+});
+
+test('a reference with a layer left out says so; one with a folder in a file’s place is refused', async () => {
+  const some = join(folder, 'some-layers');
+  cpSync(join(folder, 'saved-last'), some, { recursive: true });
+  for (const name of readdirSync(some)) if (name.startsWith('blk.1.')) rmSync(join(some, name));
+  const { comparison } = await trace({ reference: some });
+  assert.match(
+    comparison!.message,
+    /^no divergence in 63 .*; the reference lacks 20 of 83 activations, the first is blk\.1\.attn_norm$/,
+  );
+  mkdirSync(join(some, 'blk.1.attn_norm.npy'));
+  await rejects(
+    trace({ reference: some }),
+    'BAD_FORMAT',
+    /blk\.1\.attn_norm\.npy: is a folder, pipe, .*, expected a file/,
+  );
+});
+
+test('a pipe in a file’s place is refused, and not waited for', async () => {
+  const piped = join(folder, 'piped');
+  mkdirSync(piped);
+  if (spawnSync('mkfifo', [join(piped, 'embd.npy')]).status !== 0) return; // no such command on this system
+  await rejects(trace({ reference: piped }), 'BAD_FORMAT', /embd\.npy: is a folder, pipe, .*, expected a file/);
 });
 
 test('a folder that cannot be written leaves nothing behind, and nothing is overwritten', async () => {
@@ -247,6 +315,11 @@ test('what cannot be traced is refused before weights are read', async () => {
   await rejects(trace({ layer: 4 }), 'USAGE', /layer is 4, expected one from 0 to 3/);
   await rejects(trace({ stages: ['attn'] }), 'USAGE', /stage "attn" is unknown, expected some of embedding, /);
   await rejects(trace({ stages: [] }), 'USAGE', /stages is empty/);
+  await rejects(
+    trace({ stages: ['logits', 'embedding'], layer: 1 }),
+    'USAGE',
+    /no layer computes logits or embedding, but layer 1 alone was chosen/,
+  );
   await rejects(trace({ threshold: 2 }), 'USAGE', /threshold is 2, expected a number from -1 to 1/);
   await rejects(trace({ reference: 'backend:cuda' }), 'USAGE', /"backend:cuda", expected backend:reference/);
   await rejects(

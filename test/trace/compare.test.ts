@@ -73,13 +73,17 @@ test('zeros: against zeros they agree, against anything else they do not', () =>
   assert.equal([found?.cosine, found?.relative_l2], [0, null]);
 });
 
-test('what is finite in one of the two only is a divergence; what is broken alike is none', () => {
+test('what is broken in one of the two, or not alike in both, is a divergence; what is broken alike is none', () => {
   const nan = Number.NaN;
   const found = compared([rows('embd', [1, nan, 2])], [rows('embd', [1, 1, 2])]);
   assert.is(found.first_divergence?.not_finite, 1);
-  assert.match(found.message, /1 of 3 values are finite in one of them only/);
+  assert.match(found.message, /1 of 3 values are not finite, and not alike in both/);
   assert.is(compared([rows('embd', [1, nan])], [rows('embd', [1, nan])]).first_divergence, null);
-  assert.equal(compared([rows('embd', [nan])], [rows('embd', [nan])]).places[0]?.cosine, null);
+  const infinite = Number.POSITIVE_INFINITY;
+  assert.is(compared([rows('embd', [infinite, nan])], [rows('embd', [-infinite, nan])]).places[0]?.not_finite, 1);
+  const broken = compared([rows('embd', [nan])], [rows('embd', [nan])]);
+  assert.equal(broken.places[0]?.cosine, null);
+  assert.is(broken.message, 'no divergence in 1 activations, but no value in them is finite');
 });
 
 test('choices of experts are compared expert by expert, whatever the slots', () => {
@@ -119,8 +123,14 @@ test('what experts compute is compared expert by expert: equal weights may stand
 });
 
 test('a lack is told, another shape refused, and nothing in common too', () => {
-  const { missing } = compared([rows('embd', [1]), rows('output_norm', [1])], [rows('embd', [1])]);
+  const { missing, message } = compared([rows('embd', [1]), rows('output_norm', [1])], [rows('embd', [1])]);
   assert.equal(missing, ['output_norm']);
+  assert.match(
+    message,
+    /^no divergence in 1 activations: .*; the reference lacks 1 of 2 activations, the first is output_norm$/,
+  );
+  const parted = compared([rows('embd', [1]), rows('output_norm', [1])], [rows('output_norm', [2])]);
+  assert.match(parted.message, /^final norm .*; the reference lacks 1 of 2 activations, the first is embd$/);
   for (const [theirs, message] of [
     [[rows('embd', [1, 2])], /embd has 1 × 2 values, expected 1 × 1: it is no model of the same shape/],
     [[rows('other', [1])], /holds none of the activations to compare, such as embd/],

@@ -73,6 +73,8 @@ test('values of each type', () => {
   );
   const ids = npyValues('<i4', new Uint8Array(Int32Array.of(7, -1).buffer));
   assert.equal([...new Int32Array(ids.buffer)], [7, -1]);
+  const wide = npyValues('<i8', new Uint8Array(BigInt64Array.of(7n, -2n, 2n ** 32n + 7n).buffer));
+  assert.equal([...new Int32Array(wide.buffer)], [7, -2, -1]);
 });
 
 test('what cannot be taken is refused by what it is', () => {

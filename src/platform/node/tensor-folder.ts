@@ -78,7 +78,13 @@ export function openTensorFolder(path: string): ExistingFolder | undefined {
   const at = (file: string): string => join(path, file);
   return {
     name: path,
-    size: (file) => lookAt(at(file))?.size,
+    size: (file) => {
+      const found = lookAt(at(file));
+      // Opening a pipe would wait for somebody who writes to it.
+      if (found === undefined || found.isFile()) return found?.size;
+      const message = `${at(file)}: is a folder, pipe, socket or device, expected a file`;
+      throw new AprError('BAD_FORMAT', message, { path: at(file) });
+    },
     read: (file, offset, length) => {
       let descriptor: number | undefined;
       try {
