@@ -12,7 +12,7 @@
  * order, so that any division of the work into items gives the same bits.
  */
 
-import { exp4 } from '../simd/exp';
+import { exp4, exp4_weight, store_exp_constants } from '../simd/exp';
 import { round_f16 } from '../simd/half';
 import { widen_f16 } from '../simd/half-pack';
 import { soft_cap_run } from '../simd/soft-cap';
@@ -33,8 +33,11 @@ import { OCTET_POSITIONS, padded } from './kv-cache';
 /** Positions of a chunk. */
 export const ATTENTION_CHUNK: i32 = 128;
 
-/** Positions whose keys or values are widened to f32 at a time: they stay in the first cache. */
-const BATCH: i32 = 32;
+/**
+ * Positions whose keys or values are widened to f32 at a time. They stay in the first cache; and reading them takes so
+ * little time that the processor, which reads ahead, has the next ones when the sums of these are done.
+ */
+const BATCH: i32 = 16;
 
 /*
  * Scratch of a number of queries in a chunk:
@@ -136,12 +139,14 @@ export function chunk_scores(
     widen_f16(scratch, keys + ((<usize>at * headDim) << 1), positions * headDim);
     batch_scores(scratch, rounded, counts, scores + (at << 2), stride, queries, at, headDim, scale);
   }
+  // In the place of the widened keys, which are done with.
+  store_exp_constants(scratch);
   for (let i = 0; i < queries; i++) {
     const count = load<i32>(counts + (i << 2));
     if (count <= 0) continue;
     const stat = <usize>i * statStride;
     if (cap != 0) soft_cap_run(scores + <usize>i * stride, padded(count), cap);
-    soft_max(scores + <usize>i * stride, load<i32>(starts + (i << 2)), count, maxima + stat, sums + stat);
+    soft_max(scores + <usize>i * stride, load<i32>(starts + (i << 2)), count, maxima + stat, sums + stat, scratch);
   }
 }
 
@@ -190,13 +195,22 @@ function batch_scores(
   }
 }
 
-/** Scores to e^(s − m), in place, 0 for those before `first` and from `count` on; stores m and the sum. */
-function soft_max(scores: usize, first: i32, count: i32, maximum: usize, total: usize): void {
+/**
+ * Scores to e^(s − m), in place, next to 0 for those before `first` and from `count` on; stores m and the sum. `constants`
+ * are those of exp4_weight.
+ */
+function soft_max(scores: usize, first: i32, count: i32, maximum: usize, total: usize, constants: usize): void {
   for (let i = 0; i < first; i++) store<f32>(scores + (i << 2), -Infinity);
   const ends = scores + ((<usize>padded(count)) << 2);
   for (let at = scores + ((<usize>count) << 2); at < ends; at += 4) store<f32>(at, -Infinity);
+  // Not f32x4.max, which takes many instructions: a NaN that is passed over here comes back by its own exponential.
   let high = v128.load(scores);
-  for (let at = scores + 16; at < ends; at += 16) high = f32x4.max(high, v128.load(at));
+  let higher = v128.load(scores, 16);
+  for (let at = scores + 32; at < ends; at += 32) {
+    high = f32x4.pmax(high, v128.load(at));
+    higher = f32x4.pmax(higher, v128.load(at, 16));
+  }
+  high = f32x4.max(high, higher);
   const largest = max<f32>(
     max<f32>(f32x4.extract_lane(high, 0), f32x4.extract_lane(high, 1)),
     max<f32>(f32x4.extract_lane(high, 2), f32x4.extract_lane(high, 3)),
@@ -205,8 +219,8 @@ function soft_max(scores: usize, first: i32, count: i32, maximum: usize, total: 
   let a = f32x4.splat(0);
   let b = a;
   for (let at = scores; at < ends; at += 32) {
-    const low = exp4(f32x4.sub(v128.load(at), m));
-    const upper = exp4(f32x4.sub(v128.load(at, 16), m));
+    const low = exp4_weight(f32x4.sub(v128.load(at), m), constants);
+    const upper = exp4_weight(f32x4.sub(v128.load(at, 16), m), constants);
     v128.store(at, low);
     v128.store(at, upper, 16);
     a = f32x4.add(a, low);
