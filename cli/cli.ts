@@ -17,7 +17,7 @@ import { write } from './render/terminal.ts';
 export interface ErrorForm {
   form: OutputForm;
   verbose: boolean;
-  /** Exit status of an error that has been told. */
+  /** Exit status of an error that has been told, or that is bound to come. */
   status?: number;
 }
 
@@ -38,7 +38,10 @@ export async function runCli(
   errors.form = outputForm(scan);
   errors.verbose = has(scan, 'verbose');
   try {
-    return await dispatch(words, scan, errors.form, environment);
+    const failing = (status: number): void => {
+      errors.status ??= status;
+    };
+    return await dispatch(words, scan, errors.form, { ...environment, failing });
   } catch (error) {
     errors.status = statusOf(error);
     return renderError(error, errors.form, errors.verbose, environment);

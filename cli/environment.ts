@@ -17,6 +17,8 @@ export interface Environment {
   takeInterrupts?(handler: () => void): () => void;
   /** What an interrupt does when no command takes it: the process ends. */
   interrupted?(): void;
+  /** Tells the status that the process is to end with if its reader walks away; filled in by runCli. */
+  failing?(status: number): void;
   /** Whether there is something at this path, asked before a prompt is waited for. Absent: opening it says so. */
   sourceExists?(path: string): boolean;
   /** Imports the engine only when a command needs it. */

@@ -4,7 +4,7 @@ import { AprError } from '../src/errors.ts';
 import type { InputStream } from './prompt.ts';
 
 /** No prompt is this long; a stream without newlines ends here. */
-const MAX_LINE_BYTES = 64 << 20;
+const MAX_LINE_BYTES = 16 << 20;
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
@@ -32,14 +32,24 @@ export async function* readLinesThatFit(
   stream: InputStream,
   name: string,
 ): AsyncGenerator<Uint8Array | undefined, void, undefined> {
-  let parts: Uint8Array[] = [];
+  // One buffer that grows: of a pipe that gives a byte at a time, a list of pieces would take many times their size.
+  let line = new Uint8Array(0);
   let size = 0;
   let skipping = false;
+  const add = (piece: Uint8Array): void => {
+    if (size + piece.length > line.length) {
+      const larger = new Uint8Array(Math.max(2 * line.length, size + piece.length, 256));
+      larger.set(line.subarray(0, size));
+      line = larger;
+    }
+    line.set(piece, size);
+    size += piece.length;
+  };
   const take = (): Uint8Array => {
-    const line = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-    parts = [];
+    const taken = line.subarray(0, size);
+    line = new Uint8Array(0);
     size = 0;
-    return line.at(-1) === CARRIAGE_RETURN ? line.subarray(0, -1) : line;
+    return taken.at(-1) === CARRIAGE_RETURN ? taken.subarray(0, -1) : taken;
   };
   for await (const bytes of chunks(stream, name)) {
     let start = 0;
@@ -47,14 +57,11 @@ export async function* readLinesThatFit(
       const end = bytes.indexOf(NEWLINE, start);
       const piece = bytes.subarray(start, end === -1 ? undefined : end);
       if (!skipping) {
-        size += piece.length;
-        if (piece.length > 0) parts.push(piece);
-        if (size > MAX_LINE_BYTES) {
+        if (size + piece.length > MAX_LINE_BYTES) {
           skipping = true;
-          parts = [];
-          size = 0;
+          take();
           yield undefined;
-        }
+        } else add(piece);
       }
       if (end === -1) break;
       if (!skipping) yield take();

@@ -223,6 +223,8 @@ export interface FinalEvent {
   /** Prefill and decode together. */
   readonly inference_time_ms: number;
   readonly backend: BackendInfo;
+  /** That the tokens were drawn with; absent where nothing was left to chance (temperature 0). */
+  readonly seed?: number;
   readonly logprobs?: readonly LogprobEntry[];
 }
 

@@ -149,6 +149,7 @@ export async function* generateTokens(
     tok_per_sec: timings.decode_tok_per_sec,
     inference_time_ms: prefillMs + decodeMs,
     backend: context.backendInfo,
+    ...((request.temperature ?? 0) > 0 ? { seed: sampler.seed } : {}),
     ...(request.logprobs === undefined ? {} : { logprobs }),
   };
   yield final;
@@ -213,7 +214,11 @@ function checkPrompt(context: GenerationContext, prompt: readonly number[]): voi
   }
 }
 
-function contextAdvice({ contextLength, trainedContextLength }: GenerationContext): string {
+/** What to do about a prompt that does not fit. */
+export function contextAdvice({
+  contextLength,
+  trainedContextLength,
+}: Pick<GenerationContext, 'contextLength' | 'trainedContextLength'>): string {
   if (contextLength >= trainedContextLength)
     return `shorten it: the model was trained on ${trainedContextLength} positions`;
   return `shorten it, or raise the context length (-c), up to the ${trainedContextLength} that the model was trained on`;

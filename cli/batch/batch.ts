@@ -1,11 +1,13 @@
 /** `apr run SOURCE --batch-jsonl FILE`: a request a line in, a result a line out, in the order of the requests. */
 
 import { createReadStream } from 'node:fs';
+import { AprError } from '../../src/errors.ts';
 import type { Engine, FinalEvent, GenerateRequest } from '../../src/index.ts';
-import type { OutputStream } from '../environment.ts';
+import type { Environment } from '../environment.ts';
 import { decodeLine, longLine, readLinesThatFit } from '../lines.ts';
 import type { InputStream } from '../prompt.ts';
 import { errorBody } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { write } from '../render/terminal.ts';
 import { inOrder } from './in-order.ts';
 import { parseObject, parseTask, type Task, type TaskId, taskIdOf } from './task.ts';
@@ -27,6 +29,9 @@ export interface BatchOutcome {
   /** Of the whole batch. */
   readonly seconds: number;
 }
+
+/** Exit status of a batch with a line that failed. */
+export const LINE_FAILED = 1;
 
 const CPU_BACKENDS: ReadonlySet<string> = new Set(['cpu', 'reference']);
 
@@ -51,7 +56,7 @@ interface Result {
 export async function runBatch(
   engine: Engine,
   { file, complete }: BatchOptions,
-  { stdin, stdout }: { readonly stdin: InputStream; readonly stdout: OutputStream },
+  { stdin, stdout, failing }: Pick<Environment, 'stdin' | 'stdout' | 'failing'>,
 ): Promise<BatchOutcome> {
   const [stream, name] = file === '-' ? [stdin, 'standard input'] : [createReadStream(file), file];
   const { sequences } = engine.info;
@@ -61,10 +66,13 @@ export async function runBatch(
   let [answers, failures, tokens] = [0, 0, 0];
   const answer = (line: Line): Promise<Result> => answerLine(engine, line, name, complete);
   for await (const { document, final } of inOrder(numbered(stream, name), answer, limits)) {
-    if (final === undefined) failures++;
-    else answers++;
+    if (final !== undefined) answers++;
+    else {
+      failures++;
+      failing?.(LINE_FAILED);
+    }
     tokens += final?.tokens_generated ?? 0;
-    await write(stdout, `${JSON.stringify(document)}\n`);
+    await write(stdout, jsonLine(document));
   }
   return { answers, failures, tokens, seconds: (performance.now() - start) / 1000 };
 }
@@ -74,6 +82,10 @@ async function* numbered(stream: InputStream, name: string): AsyncGenerator<Line
   let number = 0;
   for await (const bytes of readLinesThatFit(stream, name)) {
     number++;
+    if (number === 1 && bytes?.includes(0)) {
+      const message = `${name}: its first line holds a zero byte, so it is no text; expected a JSON object a line`;
+      throw new AprError('BAD_FORMAT', message, { path: name });
+    }
     if (bytes === undefined || bytes.some((byte) => byte !== 0x20 && byte !== 0x09)) yield { number, bytes };
   }
 }
@@ -102,8 +114,10 @@ function documentOf(final: FinalEvent): object {
   return {
     text: final.text,
     stop_reason: final.stop_reason,
-    prompt_tokens: final.prompt_tokens.length,
+    prompt_length: final.prompt_tokens.length,
+    tokens: final.tokens,
     tokens_generated: final.tokens_generated,
+    ...(final.seed === undefined ? {} : { seed: final.seed }),
     tok_per_sec: final.tok_per_sec,
     inference_ms: final.inference_time_ms,
     used_gpu: !CPU_BACKENDS.has(final.backend.ran),

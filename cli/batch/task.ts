@@ -32,23 +32,65 @@ export function parseObject(line: string): Fields {
   try {
     value = JSON.parse(line);
   } catch (cause) {
-    const message = `the line is ${quote(line)}, which is not JSON (${(cause as Error).message}); expected an object`;
+    const message = `the line is ${quote(line)}, which is not JSON; expected an object such as {"prompt": "…"}`;
     throw new AprError('USAGE', message, {}, { cause });
   }
   if (!isObject(value)) refuse('the line', value, 'a JSON object');
+  const twice = repeatedKey(line);
+  if (twice !== undefined) {
+    throw new AprError('USAGE', `the line has the key ${quote(twice)} twice; give it once`, {
+      key: twice.slice(0, 100),
+    });
+  }
   return value;
 }
 
+/** A key of the object itself that stands in it more than once: JSON.parse keeps the last without a word. */
+function repeatedKey(json: string): string | undefined {
+  const seen = new Set<string>();
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at];
+    if (character === '{' || character === '[') depth++;
+    else if (character === '}' || character === ']') depth--;
+    else if (character === '"') {
+      const start = at;
+      do at = json.indexOf('"', at + 1);
+      while (isEscaped(json, at));
+      if (depth !== 1 || !/^\s*:/.test(json.slice(at + 1, at + 100))) continue;
+      const key = JSON.parse(json.slice(start, at + 1)) as string;
+      if (seen.has(key)) return key;
+      seen.add(key);
+    }
+  }
+  return undefined;
+}
+
+/** Whether an odd number of backslashes stands before. */
+function isEscaped(json: string, at: number): boolean {
+  let before = at;
+  while (json[before - 1] === '\\') before--;
+  return (at - before) % 2 === 1;
+}
+
+const MAX_ID_LENGTH = 1024;
+
 /** The line's own name, where it has a proper one: for its result, whatever else is wrong with it. */
 export function taskIdOf({ task_id: id }: Fields): TaskId | undefined {
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+  if (typeof id === 'string') return id.length <= MAX_ID_LENGTH ? id : undefined;
+  // A whole number that JavaScript would round comes back as another one.
+  const exact = typeof id === 'number' && Number.isFinite(id) && (!Number.isInteger(id) || Number.isSafeInteger(id));
+  return exact ? id : undefined;
 }
 
 /** @throws AprError USAGE naming the key, what was found and what was expected */
-export function parseTask(fields: Fields): Task {
-  refuseUnknown(fields, KEYS, '');
+export function parseTask(line: Fields): Task {
+  refuseUnknown(line, KEYS, '');
+  // As other programs write what they leave out.
+  const fields: Fields = Object.fromEntries(Object.entries(line).filter(([, value]) => value !== null));
   if (fields.task_id !== undefined && taskIdOf(fields) === undefined) {
-    refuse('task_id', fields.task_id, 'a text or a number');
+    const expected = `a text of ${MAX_ID_LENGTH} characters at most, or a number below 2^53; as a text it may be any number`;
+    refuse('task_id', fields.task_id, expected);
   }
   const { prompt, messages, stop } = fields;
   if ((prompt === undefined) === (messages === undefined)) {

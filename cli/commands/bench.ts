@@ -11,6 +11,7 @@ import { type OptionValues, readNumbers } from '../options.ts';
 import { packageVersion } from '../package.ts';
 import { onlySource } from '../positionals.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { plural } from '../render/units.ts';
 import { resolveSource, withAdvice } from '../source.ts';
@@ -108,7 +109,7 @@ export async function bench(
     const cores = plural(cpus().length, 'core');
     stderr.write(`other work was running (load average ${load.toFixed(1)} on ${cores}): the figures are too low\n`);
   }
-  await write(stdout, form === 'json' ? `${JSON.stringify(whole)}\n` : benchTable(whole));
+  await write(stdout, form === 'json' ? jsonLine(whole) : benchTable(whole));
 }
 
 /** Tokens a second of every repetition, of each subject: they take turns, so that a busy moment hits all. */

@@ -9,6 +9,7 @@ import type { Environment } from '../environment.ts';
 import { nearest } from '../nearest.ts';
 import { type OptionTable, quote } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { write } from '../render/terminal.ts';
 import { GLOBAL_OPTIONS } from './run-options.ts';
 
@@ -28,7 +29,7 @@ export function completions(commands: readonly CompletedCommand[]) {
   ): Promise<void> => {
     const shell = readShell(positionals);
     const script = SCRIPTS[shell](commands, GLOBAL_OPTIONS);
-    await write(stdout, form === 'json' ? `${JSON.stringify({ shell, script })}\n` : script);
+    await write(stdout, form === 'json' ? jsonLine({ shell, script }) : script);
   };
 }
 

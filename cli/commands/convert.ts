@@ -4,6 +4,7 @@ import { AprError } from '../../src/errors.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
 import type { CONVERT_OPTIONS } from './convert-options.ts';
@@ -31,7 +32,7 @@ export async function convert(
   const path = await resolveSource(source, values, { stderr });
   const done = await convertModel(path, values.output, { force: values.force === true });
   if (form === 'json') {
-    await write(stdout, `${JSON.stringify(done)}\n`);
+    await write(stdout, jsonLine(done));
     return;
   }
   if (values.quiet) return;

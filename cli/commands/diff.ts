@@ -5,6 +5,7 @@ import type { DiffOptions, MetadataDifference, ModelDiff, TensorDifference } fro
 import type { Environment } from '../environment.ts';
 import { type OptionValues, quote } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { type Style, styleOf } from '../render/style.ts';
 import { columns } from '../render/table.ts';
 import { visibleLine, write } from '../render/terminal.ts';
@@ -52,7 +53,7 @@ export async function diff(
     if (progress) stderr.write('\r\x1b[2K');
   }
   const status = result.same ? 0 : DIFFERENT;
-  if (form === 'json') await write(stdout, `${JSON.stringify({ ...result, a, b })}\n`);
+  if (form === 'json') await write(stdout, jsonLine({ ...result, a, b }));
   else if (!values.quiet) {
     const lines = report(result, values.threshold, values.filter, styleOf(stdout));
     await write(stdout, lines.map((line) => `${line}\n`).join(''));

@@ -7,6 +7,7 @@ import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import { decodeText } from '../prompt.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
 import type { EVAL_OPTIONS } from './eval-options.ts';
@@ -63,7 +64,7 @@ export async function evaluate(
         tok_per_sec: result.tokensPerSecond,
         backend,
       };
-      await write(stdout, `${JSON.stringify(document)}\n`);
+      await write(stdout, jsonLine(document));
       return;
     }
     await write(

@@ -6,6 +6,7 @@ import type { Environment } from '../environment.ts';
 import { nearest } from '../nearest.ts';
 import { type OptionValues, quote } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { type Style, styleOf } from '../render/style.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { plural, showShape, showValue } from '../render/units.ts';
@@ -47,7 +48,7 @@ export async function hex(
     throw new AprError('NOT_FOUND', `${error.message}; ${advice}`, error.details, { cause: error });
   }
   if (form === 'json') {
-    await write(stdout, `${JSON.stringify({ ...listing, model: source })}\n`);
+    await write(stdout, jsonLine({ ...listing, model: source }));
     return;
   }
   const style = styleOf(stdout);

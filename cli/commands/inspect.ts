@@ -7,6 +7,7 @@ import type { OptionValues } from '../options.ts';
 import { onlySource } from '../positionals.ts';
 import type { OutputForm } from '../render/error.ts';
 import { inspectionLines, metadataLines, tokenLines } from '../render/inspection.ts';
+import { jsonLine } from '../render/json.ts';
 import { styleOf } from '../render/style.ts';
 import { visible, write } from '../render/terminal.ts';
 import { resolveSource, withAdvice } from '../source.ts';
@@ -35,7 +36,7 @@ export async function inspect(
     throw withAdvice(error, source);
   }
   if (form === 'json') {
-    await write(stdout, `${JSON.stringify({ ...found, model: source })}\n`);
+    await write(stdout, jsonLine({ ...found, model: source }));
     return;
   }
   if (values.template) {

@@ -6,6 +6,7 @@ import { type CachedModel, hubSettings, listHubCache, listUrlCache, unfinishedPa
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { styleOf } from '../render/style.ts';
 import { columns } from '../render/table.ts';
 import { visibleLine, write } from '../render/terminal.ts';
@@ -28,7 +29,7 @@ export async function list(
   const unfinished = unfinishedParts(settings);
   if (form === 'json') {
     const folders = { hub_cache: settings.hubCache, url_cache: settings.urlCache };
-    await write(stdout, `${JSON.stringify({ models, unfinished, ...folders })}\n`);
+    await write(stdout, jsonLine({ models, unfinished, ...folders }));
     return;
   }
   if (models.length > 0) {

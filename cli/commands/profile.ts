@@ -19,6 +19,7 @@ import { openOutputFile, refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { profilePage } from '../render/profile-html.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { profileTable } from '../render/trace-table.ts';
@@ -88,7 +89,7 @@ export async function profile(
     if (page !== undefined) {
       await page.commit(profilePage(document, recorder.timelines(), recorder.summary(recording).layers));
     }
-    await write(stdout, form === 'json' ? `${JSON.stringify(document)}\n` : profileTable(result, bandwidth));
+    await write(stdout, form === 'json' ? jsonLine(document) : profileTable(result, bandwidth));
   } finally {
     await stacks?.discard();
     await page?.discard();

@@ -7,6 +7,7 @@ import { pullModel } from '../fetch-model.ts';
 import { nearest } from '../nearest.ts';
 import { type OptionValues, quote } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import type { PULL_OPTIONS } from './pull-options.ts';
 
@@ -23,7 +24,7 @@ export async function pull(
     throw new AprError('USAGE', message, { found: positionals.length, expected: 1 });
   }
   const { received, ...model } = await pullModel(readReference(text), values, stderr);
-  if (form === 'json') await write(stdout, `${JSON.stringify({ ...model, received_bytes: received })}\n`);
+  if (form === 'json') await write(stdout, jsonLine({ ...model, received_bytes: received }));
   else await write(stdout, `${visibleLine(model.path)}\n`);
 }
 

@@ -14,6 +14,7 @@ import {
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { plural, showBytes } from '../render/units.ts';
 import { readReference } from './pull.ts';
@@ -41,7 +42,7 @@ export async function rm(
   const unfinished = values.unfinished ? await removeUnfinished(settings) : [];
   freed += unfinished.reduce((sum, { size }) => sum + size, 0);
   if (form === 'json') {
-    await write(stdout, `${JSON.stringify({ removed, unfinished, freed_bytes: freed })}\n`);
+    await write(stdout, jsonLine({ removed, unfinished, freed_bytes: freed }));
     return;
   }
   if (values.quiet) return;

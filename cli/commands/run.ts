@@ -12,7 +12,7 @@ import { createRenderer } from '../render/answer.ts';
 import { describeEngine, showLoading, summarize, summarizeBatch } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
 import { visibleLine } from '../render/terminal.ts';
-import { resolveSource, SOURCE_EXPECTED, withAdvice } from '../source.ts';
+import { isFolder, resolveSource, SOURCE_EXPECTED, withAdvice } from '../source.ts';
 import type { RUN_OPTIONS } from './run-options.ts';
 import { openRunTrace } from './run-trace.ts';
 import { traceRequest } from './run-trace-options.ts';
@@ -49,8 +49,13 @@ export async function run(
   if (environment.sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);
   }
-  if (batch !== undefined && batch !== '-' && environment.sourceExists?.(batch) === false) {
-    throw new AprError('NOT_FOUND', `--batch-jsonl ${batch}: no such file`, { path: batch });
+  if (batch !== undefined && batch !== '-') {
+    if (environment.sourceExists?.(batch) === false) {
+      throw new AprError('NOT_FOUND', `--batch-jsonl ${batch}: no such file`, { path: batch });
+    }
+    if (isFolder(batch)) {
+      throw new AprError('USAGE', `--batch-jsonl ${batch}: is a folder, expected a file`, { path: batch });
+    }
   }
   const tracing = traceRequest(values);
   refuseModel('--trace-output', tracing?.output, path);
@@ -100,11 +105,12 @@ export async function run(
       );
     }
     if (batch !== undefined) {
-      const { runBatch } = await import('../batch/batch.ts');
+      const { LINE_FAILED, runBatch } = await import('../batch/batch.ts');
+      await checkOnce(engine, values);
       const complete = (task: Task): GenerateRequest => completeTask(task, values, engine.info.hasChatTemplate);
-      const outcome = await runBatch(engine, { file: batch, complete }, { stdin, stdout });
+      const outcome = await runBatch(engine, { file: batch, complete }, environment);
       if (talkative) stderr.write(`${summarizeBatch(outcome)}\n`);
-      return outcome.failures === 0 ? 0 : 1;
+      return outcome.failures === 0 ? 0 : LINE_FAILED;
     }
     const renderer = createRenderer(form, stdout);
     const generation = { ...request(values, prompt, engine.info.hasChatTemplate), ...observed };
@@ -182,6 +188,13 @@ function withBatchAdvice(error: unknown): unknown {
   return new AprError('OUT_OF_MEMORY', message, error.details, { cause: error });
 }
 
+/** What the command line asks of every line and the model cannot do is told once. @throws AprError USAGE, TEMPLATE */
+async function checkOnce(engine: Engine, values: RunValues): Promise<void> {
+  const { messages, thinking } = request(values, 'x', engine.info.hasChatTemplate) as ChatOrPrompt;
+  if (messages === undefined || (values.system === undefined && thinking !== true)) return;
+  await engine.applyChatTemplate(messages, thinking === undefined ? {} : { thinking });
+}
+
 /** The request of a line: what it says goes before what the command line says. */
 function completeTask(task: Task, values: RunValues, hasChatTemplate: boolean): GenerateRequest {
   const { prompt, messages, ...own } = task;
@@ -191,7 +204,9 @@ function completeTask(task: Task, values: RunValues, hasChatTemplate: boolean): 
     const reason = hasChatTemplate ? '--raw leaves it out' : 'the model has none';
     throw new AprError('USAGE', `messages need a chat template, and ${reason}; give a prompt`);
   }
-  const system = messages[0]?.role === 'system' ? [] : asked.filter(({ role }) => role === 'system');
+  const system = messages.some(({ role }) => role === 'system' || role === 'developer')
+    ? []
+    : asked.filter(({ role }) => role === 'system');
   return { ...rest, messages: [...system, ...messages], ...own };
 }
 

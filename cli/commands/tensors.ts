@@ -5,6 +5,7 @@ import type { Environment } from '../environment.ts';
 import { type OptionValues, quote } from '../options.ts';
 import { onlySource } from '../positionals.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { styleOf } from '../render/style.ts';
 import { columnWidths, line } from '../render/table.ts';
 import { visibleLine, write } from '../render/terminal.ts';
@@ -41,7 +42,7 @@ export async function tensors(
   const stats = values.stats === true;
   if (form === 'json') {
     const listing = await list({ ...chosen, stats });
-    await write(stdout, `${JSON.stringify({ ...listing, model: source })}\n`);
+    await write(stdout, jsonLine({ ...listing, model: source }));
     return;
   }
   const listing = await list(chosen);

@@ -6,6 +6,7 @@ import type { Environment } from '../environment.ts';
 import { type OptionValues, quote } from '../options.ts';
 import { readPrompt } from '../prompt.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visible, visibleLine, write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
 import type { TOKENIZE_OPTIONS } from './tokenize-options.ts';
@@ -40,11 +41,11 @@ export async function tokenize(
     const tokenizer = await open(path);
     const ids = encode(tokenizer, path, text, values);
     if (values.count) {
-      await write(stdout, form === 'json' ? `${JSON.stringify({ count: ids.length })}\n` : `${ids.length}\n`);
+      await write(stdout, form === 'json' ? jsonLine({ count: ids.length }) : `${ids.length}\n`);
       return;
     }
     if (values.pieces) await write(stdout, withPieces(tokenizer, ids, form));
-    else await write(stdout, form === 'json' ? `${JSON.stringify({ tokens: ids })}\n` : `${ids.join(' ')}\n`);
+    else await write(stdout, form === 'json' ? jsonLine({ tokens: ids }) : `${ids.join(' ')}\n`);
     if (stderr.isTTY && !values.quiet) stderr.write(`${ids.length} token${ids.length === 1 ? '' : 's'}\n`);
     return;
   }
@@ -60,7 +61,7 @@ export async function tokenize(
     await write(stdout, withPieces(tokenizer, ids, form));
     return;
   }
-  if (form === 'json') await write(stdout, `${JSON.stringify({ text })}\n`);
+  if (form === 'json') await write(stdout, jsonLine({ text }));
   else await write(stdout, `${stdout.isTTY ? visible(text) : text}\n`);
 }
 
@@ -81,7 +82,7 @@ function pieceOf(tokenizer: Tokenizer, id: number): string | readonly number[] {
 /** Ids and pieces as a document, or a line for each. */
 function withPieces(tokenizer: Tokenizer, ids: readonly number[], form: OutputForm): string {
   const pieces = ids.map((id) => pieceOf(tokenizer, id));
-  if (form === 'json') return `${JSON.stringify({ tokens: ids, pieces })}\n`;
+  if (form === 'json') return jsonLine({ tokens: ids, pieces });
   const width = ids.reduce((widest, id) => Math.max(widest, String(id).length), 0);
   const shown = (piece: string | readonly number[]): string =>
     typeof piece === 'string'

@@ -8,6 +8,7 @@ import { openOutputFile, refuseModel } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { traceLines } from '../render/trace.ts';
 import { tracePage } from '../render/trace-html.ts';
@@ -68,7 +69,7 @@ export async function trace(
       result = { ...result, comparison: { ...result.comparison, reference: values.reference } };
     }
     if (page !== undefined) await page.commit(tracePage(result));
-    if (form === 'json') await write(stdout, `${JSON.stringify(result)}\n`);
+    if (form === 'json') await write(stdout, jsonLine(result));
     else for (const line of traceLines(result)) await write(stdout, `${visibleLine(line)}\n`);
     const sound = result.verdict.status !== 'not_finite' && !result.comparison?.first_divergence;
     return sound ? 0 : EXIT_STATUS.CONTRACT;

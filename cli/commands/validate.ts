@@ -5,6 +5,7 @@ import type { TensorQuality, Validation } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
 import type { OutputForm } from '../render/error.ts';
+import { jsonLine } from '../render/json.ts';
 import { visibleLine, write } from '../render/terminal.ts';
 import { resolveSource } from '../source.ts';
 import type { VALIDATE_OPTIONS } from './validate-options.ts';
@@ -31,7 +32,7 @@ export async function validate(
   const result = await validateModel(await resolveSource(source, values, { stderr }), {
     quality: values.quality === true,
   });
-  if (form === 'json') await write(stdout, `${JSON.stringify({ ...result, model: source })}\n`);
+  if (form === 'json') await write(stdout, jsonLine({ ...result, model: source }));
   else for (const line of lines(source, result, values.quiet === true)) await write(stdout, `${visibleLine(line)}\n`);
   return result.valid ? 0 : EXIT_STATUS.CONTRACT;
 }

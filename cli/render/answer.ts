@@ -3,6 +3,7 @@
 import type { FinalEvent, GenerateEvent } from '../../src/index.ts';
 import type { OutputStream } from '../environment.ts';
 import type { OutputForm } from './error.ts';
+import { jsonLine } from './json.ts';
 import { visible, write } from './terminal.ts';
 
 export interface Renderer {
@@ -45,7 +46,7 @@ class JsonRenderer implements Renderer {
   async event(event: GenerateEvent): Promise<void> {
     if (event.event !== 'final') return;
     const { event: _, ...document } = event satisfies FinalEvent;
-    await write(this.#stdout, `${JSON.stringify(document)}\n`);
+    await write(this.#stdout, jsonLine(document));
   }
 }
 
@@ -58,6 +59,6 @@ class StreamRenderer implements Renderer {
   }
 
   event(event: GenerateEvent): Promise<void> {
-    return write(this.#stdout, `${JSON.stringify(event)}\n`);
+    return write(this.#stdout, jsonLine(event));
   }
 }

@@ -2,6 +2,7 @@
 
 import { AprError } from '../../src/errors.ts';
 import type { OutputStream } from '../environment.ts';
+import { jsonLine } from './json.ts';
 import { visible, visibleLine } from './terminal.ts';
 
 /** Form of what goes to stdout. */
@@ -29,7 +30,7 @@ export function renderError(
   if (form === 'text') {
     stderr.write(`apr: ${visibleLine(body.error.message)}\n`);
   } else {
-    stdout.write(`${JSON.stringify(form === 'stream' ? { event: 'error', ...body } : body)}\n`);
+    stdout.write(jsonLine(form === 'stream' ? { event: 'error', ...body } : body));
   }
   if (verbose) stderr.write(`${visible(trace(error))}\n`);
   return status;

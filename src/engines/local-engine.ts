@@ -16,7 +16,7 @@ import type {
 } from '../engine.ts';
 import { AprError } from '../errors.ts';
 import type { ModelFile } from '../formats/model-file.ts';
-import { type GenerationContext, generateTokens, pass, prefill } from '../generate.ts';
+import { contextAdvice, type GenerationContext, generateTokens, pass, prefill } from '../generate.ts';
 import type { Backend } from '../graph/backend.ts';
 import type { PassRecord } from '../graph/command.ts';
 import { rowsOfPass, spanned } from '../graph/observer.ts';
@@ -169,6 +169,7 @@ export class LocalEngine implements Engine {
       spanned(request.observer, 'tokenize', work, ({ length }) => ({ tokens: length }));
     if (messages !== undefined) {
       const segments = spanned(request.observer, 'template', () => this.#renderChat(messages, request));
+      this.#refuseLong(segments.reduce((length, { text }) => length + text.length, 0));
       return encode(() => encodeSegments(this.#tokenizer, segments));
     }
     for (const name of ['thinking', 'tools'] as const) {
@@ -176,7 +177,22 @@ export class LocalEngine implements Engine {
       throw new AprError('USAGE', `${name} needs messages and their chat template; a prompt says it all by itself`);
     }
     if (typeof prompt !== 'string') return [...prompt!];
+    this.#refuseLong(prompt.length);
     return encode(() => this.#tokenizer.encode(prompt, { special: true, addSpecial: true }));
+  }
+
+  /**
+   * Refuses a text that cannot fit without making tokens of it, which would take minutes for hundreds of megabytes.
+   * @param length in UTF-16 units, of which each is a byte at least
+   */
+  #refuseLong(length: number): void {
+    const { contextLength, trainedContextLength } = this.info;
+    const longest = this.#tokenizer.longestToken;
+    if (length <= contextLength * longest) return;
+    const message =
+      `the prompt has ${length} characters, more than the ${contextLength} tokens of the context hold ` +
+      `(the longest token has ${longest} bytes); ${contextAdvice({ contextLength, trainedContextLength })}`;
+    throw new AprError('CONTEXT_EXCEEDED', message, { promptLength: length, contextLength });
   }
 
   #renderChat(messages: readonly ChatMessage[], { thinking = false, tools }: ChatOptions) {

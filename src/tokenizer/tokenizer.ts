@@ -84,6 +84,11 @@ export class Tokenizer {
     return this.#vocabulary.endOfGeneration.has(id) || id === this.eosId;
   }
 
+  /** Bytes that no token of the vocabulary is longer than. */
+  get longestToken(): number {
+    return this.#vocabulary.maxLength;
+  }
+
   /** Ids for which {@link isEndOfGeneration} holds, ascending. */
   get endOfGenerationIds(): number[] {
     const ids = new Set(this.#vocabulary.endOfGeneration);

@@ -103,6 +103,7 @@ export function fake({
   const engine = {
     info,
     generate,
+    applyChatTemplate: (messages) => messages.map(({ content }) => content).join(''),
     dispose: async () => {
       seen.disposed++;
     },
