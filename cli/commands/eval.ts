@@ -37,7 +37,11 @@ export async function evaluate(
   const text = await readText(values.text);
   const { perplexityOf } = await import('../../src/index.ts');
   const createEngine = await loadCreateEngine();
-  const options: EngineOptions = { contextLength: window, backend: (values.backend ?? 'auto') as BackendName };
+  const options: EngineOptions = {
+    modelName: source,
+    contextLength: window,
+    backend: (values.backend ?? 'auto') as BackendName,
+  };
   if (values.threads !== undefined) options.threads = values.threads;
   const engine = await createEngine(await resolveSource(source, values, { stderr }), options);
   try {
