@@ -1,23 +1,24 @@
-/** apr: language models anywhere JavaScript runs. The public exports, for Node and what behaves like it. */
+/**
+ * apr: language models anywhere JavaScript runs. The public exports, for Node and what behaves like it.
+ *
+ * What a function needs is imported when it is first called: reading modules is a third of what a short command takes.
+ */
 
 import type { Engine, EngineOptions } from './engine.ts';
-import { type BlockListing, type ReadBlocksOptions, readBlocksOf } from './engines/blocks.ts';
-import { type Conversion, type ConvertOptions, convertFile } from './engines/convert.ts';
-import { type DiffOptions, diffFiles, type ModelDiff } from './engines/diff.ts';
-import { type Inspection, type InspectOptions, inspectFile } from './engines/inspect.ts';
-import { createLocalEngine } from './engines/local.ts';
+import type { BlockListing, ReadBlocksOptions } from './engines/blocks.ts';
+import type { Conversion, ConvertOptions } from './engines/convert.ts';
+import type { DiffOptions, ModelDiff } from './engines/diff.ts';
+import type { Inspection, InspectOptions } from './engines/inspect.ts';
 import type { ReadBandwidth } from './engines/read-bandwidth.ts';
-import { type ListTensorsOptions, listTensorsOf, type TensorListing } from './engines/tensors.ts';
-import { openTokenizer } from './engines/tokenizer.ts';
-import { type Trace, traceFile } from './engines/trace.ts';
+import type { ListTensorsOptions, TensorListing } from './engines/tensors.ts';
+import type { Trace } from './engines/trace.ts';
 import type { TraceOptions } from './engines/trace-input.ts';
-import { type ValidateOptions, type Validation, validateFile } from './engines/validate.ts';
+import type { ValidateOptions, Validation } from './engines/validate.ts';
 import { AprError } from './errors.ts';
 import type { ModelSource } from './formats/model-source.ts';
 import type { PulledModel, PullOptions } from './hub/pull.ts';
 import { createFileSink } from './platform/node/file-sink.ts';
 import { nodePlatform } from './platform/node/platform.ts';
-import { createTensorFolder, openTensorFolder } from './platform/node/tensor-folder.ts';
 import type { Tokenizer } from './tokenizer/index.ts';
 import type { Profile } from './trace/profile.ts';
 import type { RecorderOptions, TraceRecorder } from './trace/recorder.ts';
@@ -29,7 +30,8 @@ import type { RecorderOptions, TraceRecorder } from './trace/recorder.ts';
  *   the model that comes with apr
  * @throws AprError; its `code` says what is wrong, its message what to do
  */
-export function createEngine(source: ModelSource, options: EngineOptions = {}): Promise<Engine> {
+export async function createEngine(source: ModelSource, options: EngineOptions = {}): Promise<Engine> {
+  const { createLocalEngine } = await import('./engines/local.ts');
   return createLocalEngine(nodePlatform, source, options);
 }
 
@@ -40,7 +42,8 @@ export function createEngine(source: ModelSource, options: EngineOptions = {}): 
  * @param target path to write; its ending, .gguf or .apr, says the format
  * @throws AprError; OVERWRITE when the target exists and `force` is not set
  */
-export function convertModel(source: string, target: string, options: ConvertOptions = {}): Promise<Conversion> {
+export async function convertModel(source: string, target: string, options: ConvertOptions = {}): Promise<Conversion> {
+  const { convertFile } = await import('./engines/convert.ts');
   return convertFile(nodePlatform, createFileSink, source, target, options);
 }
 
@@ -50,7 +53,8 @@ export function convertModel(source: string, target: string, options: ConvertOpt
  * @param source path of a GGUF or .apr file
  * @throws AprError for a file whose header cannot be read
  */
-export function inspectModel(source: string, options: InspectOptions = {}): Promise<Inspection> {
+export async function inspectModel(source: string, options: InspectOptions = {}): Promise<Inspection> {
+  const { inspectFile } = await import('./engines/inspect.ts');
   return inspectFile(nodePlatform, source, options);
 }
 
@@ -60,7 +64,8 @@ export function inspectModel(source: string, options: InspectOptions = {}): Prom
  * @param source path of a GGUF or .apr file
  * @throws AprError for a file whose header cannot be read
  */
-export function listTensors(source: string, options: ListTensorsOptions = {}): Promise<TensorListing> {
+export async function listTensors(source: string, options: ListTensorsOptions = {}): Promise<TensorListing> {
+  const { listTensorsOf } = await import('./engines/tensors.ts');
   return listTensorsOf(nodePlatform, source, options);
 }
 
@@ -70,7 +75,12 @@ export function listTensors(source: string, options: ListTensorsOptions = {}): P
  * @param source path of a GGUF or .apr file
  * @throws AprError NOT_FOUND for the file or the tensor, USAGE for a block that it does not have
  */
-export function readBlocks(source: string, tensor: string, options: ReadBlocksOptions = {}): Promise<BlockListing> {
+export async function readBlocks(
+  source: string,
+  tensor: string,
+  options: ReadBlocksOptions = {},
+): Promise<BlockListing> {
+  const { readBlocksOf } = await import('./engines/blocks.ts');
   return readBlocksOf(nodePlatform, source, tensor, options);
 }
 
@@ -81,7 +91,8 @@ export function readBlocks(source: string, tensor: string, options: ReadBlocksOp
  * @param b path of another
  * @throws AprError for a file that cannot be read
  */
-export function diffModels(a: string, b: string, options: DiffOptions = {}): Promise<ModelDiff> {
+export async function diffModels(a: string, b: string, options: DiffOptions = {}): Promise<ModelDiff> {
+  const { diffFiles } = await import('./engines/diff.ts');
   return diffFiles(nodePlatform, a, b, options);
 }
 
@@ -91,7 +102,8 @@ export function diffModels(a: string, b: string, options: DiffOptions = {}): Pro
  * @param source path of a GGUF or .apr file
  * @throws AprError for a file that cannot be read at all
  */
-export function validateModel(source: string, options: ValidateOptions = {}): Promise<Validation> {
+export async function validateModel(source: string, options: ValidateOptions = {}): Promise<Validation> {
+  const { validateFile } = await import('./engines/validate.ts');
   return validateFile(nodePlatform, source, options);
 }
 
@@ -101,7 +113,8 @@ export function validateModel(source: string, options: ValidateOptions = {}): Pr
  * @param source path of a GGUF or .apr file
  * @throws AprError
  */
-export function loadTokenizer(source: string): Promise<Tokenizer> {
+export async function loadTokenizer(source: string): Promise<Tokenizer> {
+  const { openTokenizer } = await import('./engines/tokenizer.ts');
   return openTokenizer(nodePlatform, source);
 }
 
@@ -111,7 +124,9 @@ export function loadTokenizer(source: string): Promise<Tokenizer> {
  * @param source path of a GGUF or .apr file
  * @throws AprError
  */
-export function traceModel(source: string, options: TraceOptions): Promise<Trace> {
+export async function traceModel(source: string, options: TraceOptions): Promise<Trace> {
+  const { traceFile } = await import('./engines/trace.ts');
+  const { createTensorFolder, openTensorFolder } = await import('./platform/node/tensor-folder.ts');
   return traceFile(nodePlatform, { create: createTensorFolder, open: openTensorFolder }, source, options);
 }
 

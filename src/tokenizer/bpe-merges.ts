@@ -79,7 +79,9 @@ class Pieces {
 export class Merges implements PairRule {
   /** Symbol of each byte. */
   readonly byteSymbols: Int32Array;
-  readonly #table: ByteStringTable;
+  readonly #merges: StringArray;
+  /** Made for the first text: who only looks at a file needs none. */
+  #table: ByteStringTable | undefined;
   readonly #pieces: Pieces;
   /** Each pair has one place; a pair that needs it takes it from another. */
   readonly #remembered = new Int32Array(REMEMBERED * PAIR).fill(-1);
@@ -103,8 +105,7 @@ export class Merges implements PairRule {
       throw new AprError('BAD_FORMAT', `${message}, expected two pieces with a space between`, { key: MERGES, rank });
     }
     assertBelongs(merges, vocabulary);
-    // The first one of equal merges counts.
-    this.#table = new ByteStringTable(merges, 'first');
+    this.#merges = merges;
     this.#merged = new Int32Array(length).fill(-1);
     this.#pieces = new Pieces(vocabulary);
     this.byteSymbols = Int32Array.from(letters, (letter) => this.#pieces.intern(letter, 0, letter.length));
@@ -146,6 +147,8 @@ export class Merges implements PairRule {
     pieces.write(left, text, 0);
     text[middle] = SPACE;
     pieces.write(right, text, middle + 1);
+    // The first one of equal merges counts.
+    this.#table ??= new ByteStringTable(this.#merges, 'first');
     const rank = this.#table.find(text, 0, length + 1);
     if (rank >= 0 && this.#merged[rank]! < 0) {
       text.copyWithin(middle, middle + 1, length + 1);
