@@ -1,12 +1,13 @@
 /**
- * Micro-benchmark of the matrix kernels on one thread: node bench/kernels.js [variant] [type …]
+ * Micro-benchmark of the matrix kernels on one thread: node bench/kernels.js [--json] [variant] [type …]
  *
  * decode   one token times a matrix 2,048 wide and 64 MB large (native bytes), in GB/s of native bytes; `cached` is the
  *          same on 512 KB, in G multiply-accumulates/s
  * prefill  128 tokens times 512 rows, in G multiply-accumulates/s
  * repack   native rows to groups, in GB/s of native bytes
  *
- * Limits of the machine first: a streaming read of 64 MB, and i16 dot products with operands in registers.
+ * Limits of the machine first: a streaming read of 64 MB, and dot products of the instructions that the build has, with
+ * operands in registers and in the first cache.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -92,23 +93,52 @@ export function tiles(w: usize, x: usize, count: i32): i32 {
   return v128.any_true(all) ? 1 : 0;
 }`;
 
-async function limits(): Promise<void> {
-  const options = { optimizeLevel: 3, runtime: 'stub', enable: ['simd'], memoryBase: 0, initialMemory: 1100 };
-  const { binary, stderr } = await asc.compileString(LIMITS, options);
+/** The same as `tiles` in bytes, as relaxed builds can: 16 products an instruction, their pairs summed to i32 by another. */
+const RELAXED_LIMITS = LIMITS.slice(LIMITS.indexOf('export function tiles'))
+  .replace('tiles', 'byte_tiles')
+  .replace('let a =', 'const ones = v128.load(w, 4096); let a =')
+  .replace(
+    /i32x4\.add\((\w), i32x4\.dot_i16x8_s\((\w), s\)\)/g,
+    'i32x4.add($1, i32x4.dot_i16x8_s(i16x8.relaxed_dot_i8x16_i7x16_s($2, s), ones))',
+  );
+
+interface Limits {
+  /** GB/s of reading memory. */
+  readonly read: number;
+  /** G multiply-accumulates/s of a tile of 4 × 8 sums with operands in the first cache. */
+  readonly dots: number;
+}
+
+async function limits(relaxed: boolean): Promise<Limits> {
+  const options = {
+    optimizeLevel: 3,
+    runtime: 'stub',
+    enable: ['simd', ...(relaxed ? ['relaxed-simd'] : [])],
+    memoryBase: 0,
+    initialMemory: 1100,
+  };
+  const { binary, stderr } = await asc.compileString(relaxed ? LIMITS + RELAXED_LIMITS : LIMITS, options);
   if (!binary) throw new Error(`cannot compile the limits: ${stderr.toString()}`);
   const { instance } = await WebAssembly.instantiate(new Uint8Array(binary));
-  const { fill, read, dots, tiles } = instance.exports as Record<string, (...args: number[]) => number>;
+  const { fill, read, dots, tiles, byte_tiles } = instance.exports as Record<string, (...args: number[]) => number>;
   // Pages that were never written are all the same page.
   fill!(LARGE);
-  console.log(
-    `streaming read        ${(LARGE / passes(64, (first, end) => read!((first * LARGE) / 64, ((end - first) * LARGE) / 64)) / 1e9).toFixed(1)} GB/s`,
-  );
+  const seconds = passes(64, (first, end) => read!((first * LARGE) / 64, ((end - first) * LARGE) / 64));
   const count = 1 << 20;
-  console.log(`i16 dots, registers   ${((count * 8) / fastest(() => dots!(0, count)) / 1e9).toFixed(1)} G MAC/s`);
-  const inner = (): void => {
-    for (let i = 0; i < 1000; i++) tiles!(0, 16384, 256);
+  const repeated = (tile: (...args: number[]) => number) => (): void => {
+    for (let i = 0; i < 1000; i++) tile(0, 16384, 256);
   };
-  console.log(`i16 dots, L1, 4 × 8   ${((1000 * 256 * 64) / fastest(inner) / 1e9).toFixed(1)} G MAC/s`);
+  const found = {
+    read: LARGE / seconds / 1e9,
+    dots: (1000 * 256 * (byte_tiles === undefined ? 64 : 128)) / fastest(repeated(byte_tiles ?? tiles!)) / 1e9,
+  };
+  if (!json) {
+    console.log(`streaming read        ${found.read.toFixed(1)} GB/s`);
+    console.log(`i16 dots, registers   ${((count * 8) / fastest(() => dots!(0, count)) / 1e9).toFixed(1)} G MAC/s`);
+    console.log(`i16 dots, L1, 4 × 8   ${((1000 * 256 * 64) / fastest(repeated(tiles!)) / 1e9).toFixed(1)} G MAC/s`);
+    if (byte_tiles !== undefined) console.log(`i8 dots, L1, 4 × 8    ${found.dots.toFixed(1)} G MAC/s`);
+  }
+  return found;
 }
 
 /** Halves as models have them: normally distributed, hardly any of them subnormal. */
@@ -118,7 +148,8 @@ function typicalHalves(bytes: Uint8Array): void {
   for (const [i, value] of values.entries()) view.setUint16(2 * i, floatToHalf(value * 0.02), true);
 }
 
-function measure(host: KernelHost, name: GgmlTypeName): void {
+/** @returns G multiply-accumulates/s of prefill */
+function measure(host: KernelHost, name: GgmlTypeName): number {
   const { exports } = host;
   const type = ggmlType(name);
   const native = rowBytes(type, WIDTH);
@@ -165,6 +196,11 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
     exports.mul_mat(first, end, host.scratch, type.id, dst, rows, weights, WIDTH, rows, one, 1, list, 1),
   );
   const prefill = fastest(() => product(512, x, TOKENS));
+  const prefillRate = (512 * WIDTH * TOKENS) / prefill / 1e9;
+  if (json) {
+    release();
+    return prefillRate;
+  }
   const few = [2, 4, 6, 8, 16].map((count) => {
     const input = placeActivations(host, type, activations(WIDTH, count, 3), WIDTH, count);
     return `${count}: ${((small * WIDTH * count) / fastest(() => product(small, input, count), 0.1, 0.2) / 1e9).toFixed(1)}`;
@@ -172,15 +208,28 @@ function measure(host: KernelHost, name: GgmlTypeName): void {
   console.log(
     `${name.padEnd(7)} decode ${((rows * native) / decode / 1e9).toFixed(2).padStart(6)} GB/s   cached ` +
       `${((small * WIDTH) / cached / 1e9).toFixed(1).padStart(5)} G MAC/s   prefill ` +
-      `${((512 * WIDTH * TOKENS) / prefill / 1e9).toFixed(1).padStart(5)} G MAC/s   repack ` +
+      `${prefillRate.toFixed(1).padStart(5)} G MAC/s   repack ` +
       `${((256 * native) / repackSeconds / 1e9).toFixed(2)} GB/s   few tokens, G MAC/s: ${few.join(', ')}`,
   );
   release();
+  return prefillRate;
 }
 
-const [chosen, ...types] = process.argv.slice(2);
+/** What `--json` prints. */
+export interface KernelRates {
+  readonly variant: Variant;
+  readonly limits: Limits;
+  /** G multiply-accumulates/s of prefill by type. */
+  readonly prefill: Readonly<Record<string, number>>;
+}
+
+const words = process.argv.slice(2);
+const json = words.includes('--json');
+const [chosen, ...types] = words.filter((word) => word !== '--json');
 const variant = (chosen ?? ((await supports('relaxed-plain')) ? 'relaxed-plain' : 'simd-plain')) as Variant;
-console.log(`${variant}, Node ${process.version}, ${WIDTH} columns`);
-await limits();
+if (!json) console.log(`${variant}, Node ${process.version}, ${WIDTH} columns`);
+const machine = await limits(variant.startsWith('relaxed'));
 const host = await loadKernels(variant, 3200);
-for (const name of TYPES) if (types.length === 0 || types.includes(name)) measure(host, name);
+const rates: Record<string, number> = {};
+for (const name of TYPES) if (types.length === 0 || types.includes(name)) rates[name] = measure(host, name);
+if (json) console.log(JSON.stringify({ variant, limits: machine, prefill: rates } satisfies KernelRates));

@@ -13,17 +13,25 @@ import { parseArgs } from 'node:util';
 import type { ModelMeasurement } from './measurement.ts';
 import { generateModel, PRESETS } from './model/presets.ts';
 import { installNode24, PEER_VERSION } from './peers/install.ts';
+import type { WllamaComparison } from './peers/wllama.ts';
 import { measureModel, measureStart } from './processes.ts';
-import { CACHE, REPOSITORY } from './repository.ts';
-import { measureSingle, SINGLES, type SinglePart, type SingleRow } from './single.ts';
+import { CACHE, compiled, REPOSITORY } from './repository.ts';
+import { measureSingle, SINGLES, type SinglePart } from './single.ts';
 import { type Spread, showSpread, spreadOf } from './statistics.ts';
+import { type MemoryRow, render, type SinglesRow, type SpeedRow, START_RUNS, type StartRow } from './table.ts';
+import { findChromium } from './web/chromium.ts';
 
-const PARTS = ['speed', 'memory', 'types', 'start', 'context', 'load', 'batch', 'tracing'] as const;
+const PARTS = [
+  ...(['speed', 'memory', 'types', 'start', 'context', 'load', 'batch', 'tracing', 'bandwidth', 'kernels'] as const),
+  ...(['web'] as const),
+] as const;
 /** Models of `types`: one shape in other tensor types. */
 const TYPES = ['q8_0', 'q4_0', 'q6_k', 'iq4_xs', 'mxfp4'].map((type) => `qwen3-0.6b-${type}`);
-/** What decoding is to reach of llama.cpp's rate. */
-const REACH = { simd: 0.7, relaxed: 0.85, types: 0.7 } as const;
-const START_RUNS = 5;
+const LARGE = 'qwen3-coder-30b-a3b-q4_k_m';
+const LARGE_CONTEXT = 2048;
+/** Two threads against one. */
+const THREADS_REACH = 1.7;
+const WEB_REACH = 4;
 /** What the engine may use beyond 1.06 × file and KV cache. */
 const MEMORY_ALLOWANCE = 150e6;
 const USAGE = `usage: npm run bench -- [PART …] [options]
@@ -36,6 +44,9 @@ const USAGE = `usage: npm run bench -- [PART …] [options]
   load       load to ready against reading the file once
   batch      several sequences decoded together against one
   tracing    what a trace adds to a token
+  bandwidth  share of the machine's read bandwidth that decoding moves
+  kernels    the prefill kernel beside dots of the same instructions
+  web        beside wllama in a page of headless Chromium, where that is installed
 
   --model NAME      ${Object.keys(PRESETS).join(', ')}, or a GGUF file (default: the first)
   --threads LIST    default 1,2
@@ -43,39 +54,10 @@ const USAGE = `usage: npm run bench -- [PART …] [options]
   --rounds N        runs of each engine, taken in turn (default 3)
   --prefill N       prompt tokens (default 128)
   --decode N        decode passes (default 32)
+  --large           a 30B mixture of experts too (18.6 GB, in 24 GB of memory; not part of "everything")
   --no-peer         without llama.cpp
   --json            the figures as one JSON document
 `;
-
-interface SpeedRow {
-  readonly model: string;
-  readonly node: string;
-  readonly threads: number;
-  readonly kernel: string;
-  readonly decode: Spread;
-  readonly prefill: Spread;
-  readonly peerDecode?: Spread;
-  readonly peerPrefill?: Spread;
-  readonly loadMs: Spread;
-}
-
-interface MemoryRow {
-  readonly node: string;
-  readonly threads: number;
-  readonly peakRssBytes: number;
-  readonly limitBytes: number;
-  readonly peerPeakRssBytes?: number;
-}
-
-interface StartRow {
-  readonly node: string;
-  readonly firstTokenMs: Spread;
-}
-
-interface SinglesRow extends SingleRow {
-  readonly node: string;
-  readonly threads: number;
-}
 
 interface NodeBinary {
   readonly version: string;
@@ -103,6 +85,7 @@ function parseOptions() {
       prefill: { type: 'string', default: '128' },
       decode: { type: 'string', default: '32' },
       'no-peer': { type: 'boolean', default: false },
+      large: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -147,12 +130,13 @@ function readOptions() {
     decode,
     parts,
     peer: !values['no-peer'],
+    large: values.large,
     json: values.json,
   };
 }
 
 async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promise<void> {
-  const { threads, rounds, prefill, decode, parts, peer, json } = given;
+  const { threads, rounds, prefill, decode, parts, peer, large, json } = given;
   const nodes = nodeBinaries(given.nodes);
   // Other work on the machine: rates measured beside it say little, so the table shows it.
   const loadAverage = loadavg()[0]!;
@@ -160,12 +144,13 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
   const memory: MemoryRow[] = [];
   const start: StartRow[] = [];
   const singles: SinglesRow[] = [];
-  const wantsModel = parts.some((part) => part !== 'types' && part !== 'start' && part !== 'tracing');
+  const wantsModel = parts.some((part) => !['types', 'start', 'tracing', 'kernels'].includes(part));
   const model = wantsModel ? modelFile(given.model) : '';
   const fileBytes = wantsModel ? statSync(model).size : 0;
   const compare = async (name: string, file: string, { version, path }: NodeBinary): Promise<void> => {
     for (const count of threads) {
-      const task = { model: file, threads: count, prefill, decode, context: prefill + decode + 64 };
+      const context = name === LARGE ? LARGE_CONTEXT : prefill + decode + 64;
+      const task = { model: file, threads: count, prefill, decode, context };
       const ours: ModelMeasurement[] = [];
       const theirs: ModelMeasurement[] = [];
       // Memory alone needs one run; rates need both engines in turn, so that a busy minute hits both.
@@ -203,16 +188,19 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
   for (const node of nodes) {
     if (parts.includes('speed') || parts.includes('memory')) await compare(given.model, model, node);
     for (const name of parts.includes('types') ? TYPES : []) await compare(name, modelFile(name), node);
+    if (large) await compare(LARGE, modelFile(LARGE), node);
   }
   for (const part of Object.keys(SINGLES) as SinglePart[]) {
     for (const { version, path } of parts.includes(part) ? nodes : []) {
-      for (const count of threads) {
+      for (const count of part === 'kernels' ? [1] : threads) {
         progress(`${part}, Node ${version}, ${count} threads`);
         const row = measureSingle(part, { node: path, model, threads: count, rounds });
         singles.push({ ...row, node: version, threads: count });
       }
     }
   }
+  if (parts.includes('speed')) singles.push(...threadRows(speed.filter(({ model: name }) => name === given.model)));
+  if (parts.includes('web')) singles.push(...webRows({ model, threads, rounds, prefill, decode }));
   for (const { version, path } of parts.includes('start') ? nodes : []) {
     progress(`Node ${version}, start of the demo`);
     const runs: number[] = [];
@@ -237,7 +225,7 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
     rounds,
   };
   const rows = {
-    ...(parts.includes('speed') || parts.includes('types')
+    ...(parts.includes('speed') || parts.includes('types') || large
       ? { speed: speed.filter(({ model: name }) => name !== given.model || parts.includes('speed')) }
       : {}),
     ...(parts.includes('memory') ? { memory } : {}),
@@ -247,84 +235,65 @@ async function bench(given: NonNullable<ReturnType<typeof readOptions>>): Promis
   process.stdout.write(json ? `${JSON.stringify({ ...head, ...rows }, undefined, 2)}\n` : render(head, rows));
 }
 
-type Head = {
-  apr: string;
-  nodeLlamaCpp?: string;
-  machine: { cpu: string; cores: number; memoryBytes: number; loadAverage: number };
-  model: string;
-  fileBytes: number;
-  prefill: number;
-  decode: number;
-  rounds: number;
-};
-
-interface Rows {
-  speed?: SpeedRow[];
-  memory?: MemoryRow[];
-  start?: StartRow[];
-  singles?: SinglesRow[];
+/** What a second thread brings. */
+function threadRows(rows: readonly SpeedRow[]): SinglesRow[] {
+  return rows.flatMap((two) => {
+    const one = rows.find(({ node, threads }) => node === two.node && threads === 1);
+    if (two.threads !== 2 || one === undefined) return [];
+    const theirs =
+      one.peerDecode === undefined || two.peerDecode === undefined
+        ? ''
+        : `; theirs ${(two.peerDecode.median / one.peerDecode.median).toFixed(2)}`;
+    return {
+      title: 'decode with two threads against one',
+      node: two.node,
+      threads: 2,
+      figure: two.decode.median / one.decode.median,
+      reach: THREADS_REACH,
+      lessIsBetter: false,
+      detail: `${showSpread(two.decode)} of ${showSpread(one.decode)} tok/s${theirs}`,
+      measured: { one: one.decode, two: two.decode },
+    };
+  });
 }
 
-function render(head: Head, rows: Rows): string {
-  const { machine } = head;
-  const peer = head.nodeLlamaCpp === undefined ? 'no peer' : `node-llama-cpp ${head.nodeLlamaCpp} on the CPU`;
-  const lines = [
-    `apr ${head.apr}, ${peer}; ${machine.cpu}, ${machine.cores} cores, ${(machine.memoryBytes / 2 ** 30).toFixed(0)} GiB; load average at the start ${machine.loadAverage.toFixed(1)}`,
-  ];
-  if (head.fileBytes > 0) {
-    const size = `${(head.fileBytes / 1e6).toFixed(0)} MB`;
-    lines.push(
-      `${head.model} (${size}), prefill of ${head.prefill}, ${head.decode} decode passes, median (least–most) of ${head.rounds}`,
-    );
+/** Beside wllama in a page; its published module lacks the instruction that its kernels would need, see wllama.ts. */
+function webRows(task: {
+  readonly model: string;
+  readonly threads: readonly number[];
+  readonly rounds: number;
+  readonly prefill: number;
+  readonly decode: number;
+}): SinglesRow[] {
+  if (findChromium() === undefined) {
+    progress('no Chromium: the comparison in a page is left out');
+    return [];
   }
-  if (rows.speed) {
-    lines.push(
-      '',
-      '| model | Node | threads | kernel | decode tok/s: ours | theirs | ratio | prefill tok/s: ours | theirs | ratio | load s |',
-    );
-    lines.push('|---|---|---|---|---|---|---|---|---|---|---|');
-    for (const row of rows.speed) {
-      const pair = (ours: Spread, theirs: Spread | undefined): string =>
-        theirs === undefined
-          ? `${showSpread(ours, 2)} | – | –`
-          : `${showSpread(ours, 2)} | ${showSpread(theirs, 2)} | ${((100 * ours.median) / theirs.median).toFixed(0)} %`;
-      const { model, node, threads, kernel, decode, peerDecode, prefill, peerPrefill, loadMs } = row;
-      const reach = model !== head.model ? REACH.types : REACH[kernel === 'relaxed' ? 'relaxed' : 'simd'];
-      const short = peerDecode !== undefined && decode.median / peerDecode.median < reach ? ' **short**' : '';
-      lines.push(
-        `| ${model}${short} | ${node} | ${threads} | ${kernel} | ${pair(decode, peerDecode)} | ${pair(prefill, peerPrefill)} | ${(loadMs.median / 1000).toFixed(2)} |`,
-      );
-    }
-  }
-  if (rows.memory) {
-    lines.push(
-      '',
-      '| Node | threads | peak memory MB | limit MB (1.06 × file + KV cache + 150) | theirs MB |',
-      '|---|---|---|---|---|',
-    );
-    for (const { node, threads, peakRssBytes, limitBytes, peerPeakRssBytes } of rows.memory) {
-      const over = peakRssBytes > limitBytes ? ' **over**' : '';
-      const theirs = peerPeakRssBytes === undefined ? '–' : megabytes(peerPeakRssBytes);
-      lines.push(`| ${node} | ${threads} | ${megabytes(peakRssBytes)}${over} | ${megabytes(limitBytes)} | ${theirs} |`);
-    }
-  }
-  if (rows.start) {
-    lines.push('', `| Node | start of \`apr run demo\` to its first token, ms, of ${START_RUNS} |`, '|---|---|');
-    for (const { node, firstTokenMs } of rows.start) lines.push(`| ${node} | ${showSpread(firstTokenMs, 0)} |`);
-  }
-  if (rows.singles) {
-    lines.push('', '| what | Node | threads | figure | to reach | of |', '|---|---|---|---|---|---|');
-    for (const { title, node, threads, figure, reach, lessIsBetter, detail } of rows.singles) {
-      const short = (lessIsBetter ? figure > reach : figure < reach) ? ' **short**' : '';
-      const bar = `${lessIsBetter ? '≤' : '≥'} ${reach}`;
-      lines.push(`| ${title} | ${node} | ${threads} | ${figure.toFixed(2)}${short} | ${bar} | ${detail} |`);
-    }
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 1e6).toFixed(0);
+  progress('beside wllama in a page');
+  const { model, threads, rounds, prefill, decode } = task;
+  const options = { model, threads: threads.join(','), rounds, prefill, decode };
+  const words = Object.entries(options).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+  const child = spawnSync(process.execPath, [compiled('bench/peers/wllama.js'), ...words, '--json'], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 26,
+  });
+  if (child.status !== 0) throw new Error(`bench/peers/wllama.js: ${child.stderr.trim() || 'no output'}`);
+  const found = JSON.parse(child.stdout) as WllamaComparison;
+  return found.rows.flatMap((row) =>
+    (['decode', 'prefill'] as const).map((what) => {
+      const [ours, theirs] = what === 'decode' ? [row.decode, row.peerDecode] : [row.prefill, row.peerPrefill];
+      return {
+        title: `${what} in a page against wllama ${found.wllama}, whose module has ${found.peerDotInstructions} dot instructions`,
+        node: found.browser,
+        threads: row.threads,
+        figure: ours.median / theirs.median,
+        reach: WEB_REACH,
+        lessIsBetter: false,
+        detail: `${showSpread(ours)} of ${showSpread(theirs)} tok/s`,
+        measured: row,
+      };
+    }),
+  );
 }
 
 /** The file itself, or the generated one of that name. */

@@ -1,7 +1,9 @@
 /** Benchmarks of one figure each, which run in processes of their own: parts of the table. */
 
 import { spawnSync } from 'node:child_process';
+import type { BandwidthMeasurement } from './bandwidth.ts';
 import type { BatchMeasurement } from './batch.ts';
+import type { KernelRates } from './kernels.ts';
 import type { LoadMeasurement } from './load.ts';
 import type { LongContextMeasurement } from './long-context.ts';
 import { compiled } from './repository.ts';
@@ -31,8 +33,8 @@ export interface SingleRow {
 
 interface Single<Measured> {
   readonly script: string;
-  /** Uses the demo in place of the model. */
-  readonly demo?: true;
+  /** Its words on the command line, besides `--json`; the model, threads and rounds by default. */
+  readonly words?: readonly string[];
   row(measured: Measured): Omit<SingleRow, 'measured'>;
 }
 
@@ -71,7 +73,7 @@ const batch: Single<BatchMeasurement> = {
 
 const tracing: Single<{ readonly rows: readonly TracingRow[] }> = {
   script: 'bench/tracing.js',
-  demo: true,
+  words: ['--model', 'demo'],
   row: ({ rows }) => {
     const { cost, decode } = rows.find(({ level }) => level === 'layer')!;
     return {
@@ -84,13 +86,42 @@ const tracing: Single<{ readonly rows: readonly TracingRow[] }> = {
   },
 };
 
-export const SINGLES = { context, load, batch, tracing } as const;
+const bandwidth: Single<BandwidthMeasurement> = {
+  script: 'bench/bandwidth.js',
+  row: ({ decode, read, ratio }) => ({
+    title: "share of the machine's read bandwidth that decoding moves",
+    figure: ratio,
+    reach: 0.5,
+    lessIsBetter: false,
+    detail: `${showSpread(decode)} of ${showSpread(read)} GB/s`,
+  }),
+};
+
+const kernels: Single<KernelRates> = {
+  script: 'bench/kernels.js',
+  words: [],
+  row: ({ variant, limits, prefill }) => {
+    const [slowest, rate] = Object.entries(prefill)
+      .filter(([type]) => /^(Q4_K|Q6_K|Q8_0|Q4_0)$/.test(type))
+      .reduce((a, b) => (b[1] < a[1] ? b : a));
+    return {
+      title: `prefill kernel (${variant}) against dots of the same instructions in the first cache`,
+      figure: prefill.Q4_K! / limits.dots,
+      reach: 0.6,
+      lessIsBetter: false,
+      detail: `Q4_K: ${prefill.Q4_K!.toFixed(1)} of ${limits.dots.toFixed(1)} G MAC/s; ${slowest}: ${rate.toFixed(1)}`,
+    };
+  },
+};
+
+export const SINGLES = { context, load, batch, tracing, bandwidth, kernels } as const;
 export type SinglePart = keyof typeof SINGLES;
 
 /** @throws Error with what the process wrote to stderr when it fails */
 export function measureSingle(part: SinglePart, { node, model, threads, rounds }: SingleTask): SingleRow {
   const single = SINGLES[part] as Single<unknown>;
-  const words = ['--model', single.demo ? 'demo' : model, '--threads', `${threads}`, '--rounds', `${rounds}`, '--json'];
+  const own = single.words ?? ['--model', model];
+  const words = [...own, ...(own.length === 0 ? [] : ['--threads', `${threads}`, '--rounds', `${rounds}`]), '--json'];
   const child = spawnSync(node, [compiled(single.script), ...words], { encoding: 'utf8', maxBuffer: 1 << 26 });
   if (child.status !== 0) {
     throw new Error(
