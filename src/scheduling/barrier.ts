@@ -25,7 +25,10 @@ const SLEEP_MS = 100;
  * block.
  */
 export function meet(control: Int32Array, workers: number, spin = SPIN): boolean {
-  if (workers <= 1) return !aborted(control);
+  if (workers <= 1) {
+    Atomics.add(control, GENERATION, 1);
+    return !aborted(control);
+  }
   // Cannot change before this worker has arrived, but for an abort.
   const generation = Atomics.load(control, GENERATION);
   if (aborted(control)) return false;

@@ -100,6 +100,19 @@ test('a process that walks away from an answer half-way still exits', () => {
   assert.is(stdout, '2\n');
 });
 
+test('so does one that aborts a second answer after walking away from the first', () => {
+  const { stdout } = runScript(`
+    const two = await createEngine(${JSON.stringify(DEMO)}, { threads: 2, sequences: 2 });
+    const answer = two.generate(request);
+    globalThis.kept = answer;
+    await answer.next();
+    const prompt = Array.from({ length: 400 }, (_, i) => i % 256);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 5);
+    await two.forward(prompt, { signal: controller.signal }).catch((error) => console.log(error.code));`);
+  assert.is(stdout, 'ABORTED\n');
+});
+
 for (const options of [{ threads: 2 }, { shared: false }, { backend: 'reference' as const }]) {
   const name = JSON.stringify(options);
 

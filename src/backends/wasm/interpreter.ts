@@ -95,9 +95,10 @@ export function createInterpreter(
       clock?.wake();
       let took = 0;
       for (let at = 0, index = 0; at < length; at += CALL_WORDS, index++) {
-        const together = workers > 1 && words[at + CALL.BARRIER] === 1;
+        // A worker alone passes through: an abort must end it too, and whoever watches must see it get further.
+        const together = words[at + CALL.BARRIER] === 1;
         if (together && !meet(control, workers)) return false;
-        clock?.begin(index, together);
+        clock?.begin(index, together && workers > 1);
         const items = words[at + CALL.ITEMS]!;
         if (workers === 1) {
           call(at, 0, items);

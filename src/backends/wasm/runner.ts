@@ -70,8 +70,6 @@ interface Session {
   readonly times: TimesBuffer | undefined;
   /** Settles when every thread has left the session. */
   readonly ended: Promise<unknown>;
-  /** Rejects when a thread failed. */
-  readonly failure: Promise<never>;
 }
 
 /** The tasks of a session that begins behind the pass of that number. */
@@ -86,6 +84,8 @@ export class WorkerRunner implements Runner {
   #session: Session | undefined;
   #idle: ReturnType<typeof setTimeout> | undefined;
   #failure: AprError | undefined;
+  /** Lets the pass that is running look at what has happened. */
+  #wake: (() => void) | undefined;
 
   constructor(pool: KernelPool<KernelTask>, control: Int32Array, tasks: SessionTasks, stallMs = STALL_MS) {
     this.#stallMs = stallMs;
@@ -97,7 +97,7 @@ export class WorkerRunner implements Runner {
   async run(signal: AbortSignal | undefined, times?: TimesBuffer): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     clearTimeout(this.#idle);
-    const session = await this.#open(times);
+    await this.#open(times);
     if (this.#failure !== undefined) throw this.#failure;
     const control = this.#control;
     Atomics.store(control, CONTROL.DONE, 0);
@@ -106,10 +106,11 @@ export class WorkerRunner implements Runner {
     const stop = (): void => abortBarrier(control);
     if (signal?.aborted) stop();
     else signal?.addEventListener('abort', stop, { once: true });
-    let pulse: ReturnType<typeof setInterval> | undefined;
     const watch = createWatch(control, this.#stallMs);
+    const pulse = setInterval(() => this.#wake?.(), PULSE_MS);
     try {
       for (;;) {
+        if (this.#failure !== undefined) throw this.#failure;
         const lost = watch();
         if (lost !== undefined) {
           this.fail(lost);
@@ -119,24 +120,25 @@ export class WorkerRunner implements Runner {
         if (finished === sequence) break;
         const change = changeOf(control, CONTROL.FINISHED, finished);
         if (change === undefined) continue;
-        const beat = new Promise<void>((resolve) => {
-          clearInterval(pulse);
-          pulse = setInterval(resolve, PULSE_MS);
+        // No Promise.race with something that outlives the pass: each race would leave a reaction on it.
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+          void change.then(() => resolve());
         });
-        await Promise.race([change, session.failure, beat]);
       }
     } finally {
       clearInterval(pulse);
+      this.#wake = undefined;
       signal?.removeEventListener('abort', stop);
     }
-    if (this.#failure !== undefined) throw this.#failure;
+    // Also behind a pass that was aborted: others may hold the engine open, and never come back.
+    this.#idle = setTimeout(() => void this.rest(), IDLE_MS);
+    (this.#idle as { unref?: () => void }).unref?.();
     if (signal?.aborted) {
       // Every worker has left the pass: the barrier may be made new.
       resetBarrier(control);
       throw new AprError('ABORTED', 'the generation was aborted');
     }
-    this.#idle = setTimeout(() => void this.rest(), IDLE_MS);
-    (this.#idle as { unref?: () => void }).unref?.();
   }
 
   async rest(): Promise<void> {
@@ -154,28 +156,22 @@ export class WorkerRunner implements Runner {
     // Release the workers that wait for one another.
     abortBarrier(this.#control);
     this.#signalEnd();
+    this.#wake?.();
   }
 
   /** The open session; one that is just ending is waited for, since its workers still look at the control words. */
-  async #open(times: TimesBuffer | undefined): Promise<Session> {
+  async #open(times: TimesBuffer | undefined): Promise<void> {
     if (this.#session !== undefined && Atomics.load(this.#control, CONTROL.STATE) === 0) {
-      if (this.#session.times === times) return this.#session;
+      if (this.#session.times === times) return;
       // Whether its passes are timed, and where to, a thread learns with its session.
       this.#signalEnd();
     }
     await this.#session?.ended;
     Atomics.store(this.#control, CONTROL.STATE, 0);
     const runs = this.#pool.run(this.#tasks(Atomics.load(this.#control, CONTROL.SEQUENCE), times));
-    const failure = Promise.all(runs).then(
-      () => new Promise<never>(() => {}),
-      (reason: unknown) => {
-        this.fail(AprError.from(reason));
-        throw this.#failure;
-      },
-    );
-    failure.catch(() => {}); // the pass that is running, or the next one, reports it
-    this.#session = { times, ended: Promise.allSettled(runs), failure };
-    return this.#session;
+    // The pass that is running, or the next one, reports it.
+    for (const run of runs) run.catch((reason: unknown) => this.fail(AprError.from(reason)));
+    this.#session = { times, ended: Promise.allSettled(runs) };
   }
 
   #signalEnd(): void {
