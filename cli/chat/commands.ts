@@ -55,7 +55,7 @@ export const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   },
   stats: {
     usage: '/stats',
-    summary: 'Show how full the context is, and what the last answer took',
+    summary: 'Show how full the context is, and what an answer took',
     run: (session, argument) => {
       refuseArgument('stats', argument);
       session.show(statistics(session));
@@ -63,7 +63,7 @@ export const SLASH_COMMANDS: Readonly<Record<string, SlashCommand>> = {
   },
   set: {
     usage: '/set [NAME VALUE]',
-    summary: 'Show the settings, or change one; VALUE "default" takes it back',
+    summary: 'Show the settings, or change one; "default" is a value',
     run: set,
   },
   exit: { usage: '/exit', summary: 'Leave; so does Ctrl-D', run: () => true },
@@ -111,7 +111,8 @@ function helpText(): string {
   const lines = Object.values(SLASH_COMMANDS).map(({ usage, summary }) => `  ${usage.padEnd(22)}${summary}`);
   return [
     ...lines,
-    '  """                   Begins a message of several lines, and ends it; so does \\ at a line\'s end',
+    '  """                   Begins a message of several lines, and ends it',
+    "  \\ at a line's end     Goes on in the next line",
     '  Ctrl-C                Stops the answer; once more leaves',
   ].join('\n');
 }
@@ -126,7 +127,7 @@ function statistics({ engine, conversation, last, answers, generatedTokens, comp
   const { contextLength } = engine.info;
   const turns = conversation.turnCount;
   const lines = [`turns     ${turns} in the context, ${answers} answered`];
-  if (last === undefined) return [...lines, 'nothing was computed yet'].join('\n');
+  if (last === undefined) return [...lines, 'no answer came to its end yet'].join('\n');
   const prompt = last.prompt_tokens.length;
   const computed = prompt - last.cached_tokens;
   const filled = prompt + last.tokens_generated;
@@ -135,8 +136,9 @@ function statistics({ engine, conversation, last, answers, generatedTokens, comp
   return [
     ...lines,
     `context   ${filled} of ${contextLength} tokens (${percent(filled / contextLength)}) after the last answer`,
-    `last turn ${prompt} tokens of prompt, ${last.cached_tokens} of them from the KV cache, ${computed} computed ` +
-      `(${percent(computed / prompt)}); ${last.tokens_generated} generated`,
+    `prompt    ${prompt} tokens, ${last.cached_tokens} of them from the KV cache, ${computed} computed ` +
+      `(${percent(computed / prompt)})`,
+    `answer    ${last.tokens_generated} tokens`,
     `speed     prefill ${rate(last.timings.prefill_tok_per_sec)}, decode ${rate(last.timings.decode_tok_per_sec)}, ` +
       `first token after ${(last.timings.prefill_ms / 1000).toFixed(2)} s`,
     `session   ${computedTokens} tokens of prompts computed, ${generatedTokens} generated`,

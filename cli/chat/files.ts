@@ -2,6 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { AprError } from '../../src/errors.ts';
 import { visibleLine } from '../render/terminal.ts';
 import { parseConversation } from './conversation.ts';
@@ -10,7 +12,7 @@ import type { ChatSession } from './session.ts';
 /** `/save [--force] FILE` @throws AprError USAGE, OVERWRITE, IO */
 export async function save(session: ChatSession, argument: string): Promise<void> {
   const force = /^--force\s+/.exec(argument);
-  const path = argument.slice(force?.[0].length ?? 0);
+  const path = atHome(argument.slice(force?.[0].length ?? 0));
   if (path === '') throw new AprError('USAGE', '/save needs the name of a file');
   const own = session.ownFiles.has(path);
   if (force === null && !own && (await exists(path))) {
@@ -24,7 +26,8 @@ export async function save(session: ChatSession, argument: string): Promise<void
 }
 
 /** `/load FILE` @throws AprError USAGE, NOT_FOUND, BAD_FORMAT, IO */
-export async function load(session: ChatSession, path: string): Promise<void> {
+export async function load(session: ChatSession, argument: string): Promise<void> {
+  const path = atHome(argument);
   if (path === '') throw new AprError('USAGE', '/load needs the name of a file');
   let text: string;
   try {
@@ -38,6 +41,11 @@ export async function load(session: ChatSession, path: string): Promise<void> {
   session.conversation.replace(messages, path);
   session.ownFiles.add(path);
   session.say(`(${messages.length} messages from ${visibleLine(path)}; the next answer goes on from there)`);
+}
+
+/** As a shell does, whose user types this. */
+function atHome(path: string): string {
+  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
 }
 
 async function exists(path: string): Promise<boolean> {
@@ -68,7 +76,9 @@ async function writeWhole(path: string, text: string): Promise<void> {
 }
 
 function cannotWrite(path: string, cause: unknown): AprError {
-  return new AprError('IO', `${path}: cannot be written: ${reasonOf(cause)}`, { path }, { cause });
+  const noFolder = (cause as { code?: string }).code === 'ENOENT';
+  const reason = noFolder ? `there is no folder ${dirname(path)}` : reasonOf(cause);
+  return new AprError('IO', `${path}: cannot be written: ${reason}`, { path }, { cause });
 }
 
 function reasonOf(cause: unknown): string {

@@ -65,6 +65,9 @@ export class TerminalReader implements MessageReader {
     this.#readline.on('SIGINT', () => this.interrupt());
     this.#readline.on('close', () => {
       this.#closed = true;
+      // The shell's prompt begins on a line of its own.
+      if (!this.#screen.muted) output.write('\n');
+      this.#screen.muted = true;
       this.#wakeUp();
     });
     output.write(PASTE_MARKS_ON);
@@ -110,7 +113,6 @@ export class TerminalReader implements MessageReader {
   }
 
   close(): void {
-    this.#screen.muted = false;
     if (!this.#closed) this.#readline.close();
     this.#options.output.write(PASTE_MARKS_OFF);
   }

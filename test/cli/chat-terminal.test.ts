@@ -103,6 +103,23 @@ test('Ctrl-D ends the input, also in the middle of a block', async () => {
   assert.is(await reader.next(), undefined);
 });
 
+test('leaving at the prompt ends its line; leaving by a command does not add one', async () => {
+  const { reader, output, type } = terminal();
+  const next = reader.next();
+  type(`half${CTRL_C}`);
+  await wait(20);
+  type(CTRL_D);
+  assert.is(await next, undefined);
+  assert.match(output.text, /> \x1b\[3G\n$/);
+  const other = terminal();
+  const exit = other.reader.next();
+  other.type('/exit\r');
+  await exit;
+  const shown = other.output.text;
+  other.reader.close();
+  assert.is(other.output.text, `${shown}\x1b[?2004l`);
+});
+
 test('messages of several lines', () => {
   const assembler = new MessageAssembler();
   const push = (...lines: string[]) => lines.map((line) => assembler.push(line)).filter((entry) => entry !== undefined);

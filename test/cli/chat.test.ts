@@ -122,6 +122,7 @@ test('/exit leaves, /help and /set list', async () => {
   assert.match(stderr, /^ {2}seed +7$/m);
   assert.match(stderr, /^ {2}temperature +0$/m);
   assert.match(stderr, /^ {2}top-p +0\.9 \(default\)$/m);
+  for (const line of stderr.split('\n')) assert.ok(line.length <= 80, line);
 });
 
 test('/system, /regen, /clear and /stats', async () => {
@@ -134,10 +135,7 @@ test('/system, /regen, /clear and /stats', async () => {
   assert.match(JSON.stringify(failed), /nothing was said yet/);
   assert.match(stderr, /^\(no system message\)\n\(the system message is set\)\nBe kind\.\n/);
   const prompt = one?.prompt_tokens.length;
-  assert.match(
-    stderr,
-    new RegExp(`last turn ${prompt} tokens of prompt, ${prompt! - 1} of them from the KV cache, 1 computed`),
-  );
+  assert.match(stderr, new RegExp(`prompt +${prompt} tokens, ${prompt! - 1} of them from the KV cache, 1 computed`));
 });
 
 test('/save and /load: the conversation goes on, and no file is overwritten unasked', async () => {
@@ -177,6 +175,18 @@ for (const [name, text, expected, status] of [
 
 test('/load of a file that is not there is status 3', async () => {
   assert.is((await chat('/load no/such.json\n')).status, 3);
+});
+
+test('/save into a folder that is not there names it; ~ is the home folder', async () => {
+  const missing = await chat(`Hello\n/save ${join(folder, 'none', 'talk.json')}\n`);
+  assert.is(missing.status, 7);
+  assert.match(missing.stderr, /talk\.json: cannot be written: there is no folder \S+none$/m);
+  const env = { ...process.env, HOME: folder, USERPROFILE: folder };
+  const child = start(GREEDY, { stdio: ['pipe', 'pipe', 'pipe'], env });
+  child.stdin?.end('Hello\n/save ~/home.json\n/clear\n/load ~/home.json\n');
+  const { status, stderr } = await finished(child);
+  assert.is(status, 0, stderr);
+  assert.ok(readFileSync(join(folder, 'home.json'), 'utf8').includes('"assistant"'));
 });
 
 test('input that is not UTF-8 is refused by its line', async () => {
