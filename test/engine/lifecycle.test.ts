@@ -213,7 +213,7 @@ test('a session keeps the kernel instances of its threads, and a list of ids may
   }
 });
 
-test('dispose gives the memory back, also while somebody holds the engine', async () => {
+test('dispose in a pass gives the memory back, also while somebody holds the engine', async () => {
   let memory: WeakRef<WebAssembly.Memory> | undefined;
   const platform = {
     ...nodePlatform,
@@ -228,7 +228,10 @@ test('dispose gives the memory back, also while somebody holds the engine', asyn
   };
   const engine = await createLocalEngine(platform, DEMO, { threads: 2 });
   assert.is(await text(engine), '2 + 2 = 4');
+  const running = code(engine.forward(Array.from({ length: 400 }, (_, i) => i % 256)));
+  await new Promise((resolve) => setTimeout(resolve, 5));
   await engine.dispose();
+  assert.is(await running, 'DISPOSED');
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   for (let round = 0; round < 20 && memory?.deref() !== undefined; round++) {

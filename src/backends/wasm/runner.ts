@@ -156,6 +156,8 @@ export class WorkerRunner implements Runner {
     // Release the workers that wait for one another.
     abortBarrier(this.#control);
     this.#signalEnd();
+    // What waits for the word for ever would keep the memory for ever.
+    Atomics.notify(this.#control, CONTROL.FINISHED);
     this.#wake?.();
   }
 
