@@ -15,7 +15,7 @@ export async function save(session: ChatSession, argument: string): Promise<void
   const path = atHome(argument.slice(force?.[0].length ?? 0));
   if (path === '') throw new AprError('USAGE', '/save needs the name of a file');
   const own = session.ownFiles.has(path);
-  if (force === null && !own && (await exists(path))) {
+  if ((await exists(path)) && force === null && !own) {
     throw new AprError('OVERWRITE', `${path}: exists; /save --force ${path} overwrites it`, { path });
   }
   const messages = session.conversation.messages();
@@ -48,14 +48,19 @@ function atHome(path: string): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
 }
 
+/** @throws AprError USAGE for what is there and is no file, IO */
 async function exists(path: string): Promise<boolean> {
+  let stats: Awaited<ReturnType<typeof stat>>;
   try {
-    await stat(path);
-    return true;
+    stats = await stat(path);
   } catch (error) {
     if ((error as { code?: string }).code === 'ENOENT') return false;
     throw cannotWrite(path, error);
   }
+  if (stats.isFile()) return true;
+  // Renaming would put a plain file in the place of a device or pipe.
+  const what = stats.isDirectory() ? 'a folder' : 'a device or pipe';
+  throw new AprError('USAGE', `${path}: is ${what}, expected the name of a file`, { path });
 }
 
 /** Through a temporary name: what was there stays until the new text is complete. */

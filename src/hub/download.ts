@@ -59,21 +59,33 @@ export async function download(file: FileToDownload, options: DownloadOptions): 
   try {
     await mkdir(dirname(file.target), { recursive: true });
     await mkdir(dirname(file.part), { recursive: true });
-    const handle = await open(file.part, 'a+');
-    try {
-      const growing = new GrowingFile(file, handle, options);
-      const done = await growing.complete();
-      await handle.sync();
-      await handle.close();
-      await rename(file.part, file.target);
-      await rm(recordPath(file.part), { force: true });
-      return done;
-    } finally {
-      await handle.close();
-    }
+    const done = await grow(file, options);
+    await rename(file.part, file.target);
+    await rm(recordPath(file.part), { force: true });
+    return done;
   } catch (error) {
     throw error instanceof AprError ? error : diskError(file, error);
   }
+}
+
+/** Lets the part grow until it is whole and right. */
+async function grow(file: FileToDownload, options: DownloadOptions): Promise<Downloaded> {
+  const handle = await open(file.part, 'a+');
+  try {
+    const done = await new GrowingFile(file, handle, options).complete();
+    await handle.sync();
+    return done;
+  } finally {
+    const { size } = await handle.stat();
+    await handle.close();
+    // Nothing to go on with.
+    if (size === 0) await discardPart(file.part);
+  }
+}
+
+async function discardPart(part: string): Promise<void> {
+  await rm(part, { force: true });
+  await rm(recordPath(part), { force: true });
 }
 
 export function recordPath(part: string): string {
@@ -303,8 +315,7 @@ class GrowingFile {
     if (digest === undefined || this.#hash === undefined) return;
     const found = this.#hash.digest('hex');
     if (found === digest.value) return;
-    await rm(part, { force: true });
-    await rm(recordPath(part), { force: true });
+    await discardPart(part);
     const what = digest.algorithm === 'sha256' ? 'SHA-256' : 'git hash';
     const message = `${name}: what came is not the file that the hub lists: its ${what} is ${found}, expected ${digest.value}; it was removed, pull it again`;
     throw new AprError('BAD_FORMAT', message, { found, expected: digest.value });

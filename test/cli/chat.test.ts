@@ -1,6 +1,7 @@
 /** `apr chat` through a pipe, as a script drives it. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -155,6 +156,12 @@ test('/save and /load: the conversation goes on, and no file is overwritten unas
   assert.is(refused.status, 5);
   assert.match(refused.stderr, /talk\.json: exists; \/save --force /);
   assert.is((await chat(`Hello\n/save --force ${path}\n`)).status, 0);
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const other = await chat(`Hello\n/save --force ${folder}\n/save --force ${pipe}\n`);
+  assert.is(other.status, 2);
+  assert.match(other.stderr, /is a folder, expected the name of a file\n.*pipe: is a device or pipe, expected/);
+  assert.ok(statSync(pipe).isFIFO());
 });
 
 for (const [name, text, expected, status] of [

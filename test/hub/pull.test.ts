@@ -206,6 +206,7 @@ test('attempts that get nowhere end', async () => {
   assert.match(message, /3 times in a row$/);
   assert.is(hub.ranges.length, 3);
   nothingThere();
+  assert.equal([blobs(), unfinishedParts(settings)], [[], []]);
 });
 
 test('a server without ranges: it starts over, and says so', async () => {
