@@ -1,9 +1,9 @@
 /** A file that a command writes beside its answer. */
 
 import { randomBytes } from 'node:crypto';
-import { statSync, unlinkSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync, unlinkSync } from 'node:fs';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { AprError } from '../src/errors.ts';
 
 export interface OutputFile {
@@ -13,12 +13,53 @@ export interface OutputFile {
   discard(): Promise<void>;
 }
 
-/** @throws AprError USAGE when the file to be written is the model itself */
-export function refuseModel(option: string, output: string | undefined, model: string): void {
+/** First bytes of model files: GGUF, and `.apr` of either version. */
+const MODEL_MAGIC: ReadonlySet<string> = new Set(['GGUF', 'APR\0', 'APR2', 'APR1', 'APRN']);
+
+/**
+ * Tables, traces and pages are made again in a moment, models are not: none is written over, be it the one that is run,
+ * a further part of it, or another.
+ * @throws AprError USAGE
+ */
+export function refuseModel(option: string, output: string | undefined, ...models: readonly string[]): void {
   if (output === undefined) return;
-  const [there, source] = [output, model].map((path) => statSync(path, { throwIfNoEntry: false }));
-  if (there === undefined || source === undefined || there.ino !== source.ino || there.dev !== source.dev) return;
-  throw new AprError('USAGE', `${option} is ${output}, the model itself; give another file`, { option, found: output });
+  const there = statSync(output, { throwIfNoEntry: false });
+  if (there === undefined) return;
+  const isSource = models.some((model) => {
+    const source = statSync(model, { throwIfNoEntry: false });
+    return source?.ino === there.ino && source.dev === there.dev;
+  });
+  if (!isSource && !(there.isFile() && MODEL_MAGIC.has(firstBytes(output)))) return;
+  const what = isSource ? 'the model itself' : 'a model file';
+  throw new AprError('USAGE', `${option} is ${output}, ${what}; give another file`, { option, found: output });
+}
+
+/** Of a file that cannot be read: nothing. It can still be replaced, which is for whoever writes to say. */
+function firstBytes(path: string): string {
+  const bytes = new Uint8Array(4);
+  try {
+    const descriptor = openSync(path, 'r');
+    try {
+      return String.fromCharCode(...bytes.subarray(0, readSync(descriptor, bytes)));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return '';
+  }
+}
+
+/** @throws AprError USAGE when two options would write to the same place */
+export function refuseSame(outputs: Readonly<Record<string, string | undefined>>): void {
+  const options = new Map<string, string>();
+  for (const [option, output] of Object.entries(outputs)) {
+    if (output === undefined) continue;
+    const other = options.get(resolve(output));
+    options.set(resolve(output), option);
+    if (other === undefined) continue;
+    const message = `${other} and ${option} are both ${output}; give each a name of its own`;
+    throw new AprError('USAGE', message, { option, found: output });
+  }
 }
 
 /**

@@ -15,7 +15,7 @@ import type {
 } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
-import { openOutputFile, refuseModel } from '../output-file.ts';
+import { openOutputFile, refuseModel, refuseSame } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
@@ -45,6 +45,13 @@ export async function profile(
     const message = `found ${positionals.length} arguments, expected a model and at most one prompt in quotes: apr profile SOURCE [PROMPT]`;
     throw new AprError('USAGE', message, { found: positionals.length });
   }
+  for (const [one, oneName, other, otherName] of [
+    [values.quiet === true, '--quiet', values.verbose === true, '--verbose'],
+    [values.kernel !== undefined, '--kernel', values.backend === 'reference', '--backend reference'],
+  ] as const) {
+    if (one && other) throw new AprError('USAGE', `${oneName} and ${otherName} exclude each other; give one of them`);
+  }
+  refuseSame({ '--flamegraph': values.flamegraph, '--html': values.html });
   const path = await resolveSource(source, values, { stderr });
   if (sourceExists?.(path) === false) {
     throw withAdvice(new AprError('NOT_FOUND', `${path}: no such file`, { path }), source);

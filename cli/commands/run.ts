@@ -44,6 +44,7 @@ export async function run(
   }
   checkTogether(values);
   if (batch !== undefined) refuseBesideBatch(values, positional);
+  const tracing = traceRequest(values);
   const options = engineOptions(values);
   const path = await resolveSource(source, values, { stderr });
   if (environment.sourceExists?.(path) === false) {
@@ -57,7 +58,6 @@ export async function run(
       throw new AprError('USAGE', `--batch-jsonl ${batch}: is a folder, expected a file`, { path: batch });
     }
   }
-  const tracing = traceRequest(values);
   refuseModel('--trace-output', tracing?.output, path);
   const onWait = (): void => void (values.verbose && stderr.write('reading the prompt from standard input\n'));
   const sources = { positional, option: values.prompt, file: values.input, onWait };

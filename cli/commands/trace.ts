@@ -4,7 +4,7 @@ import { AprError, EXIT_STATUS } from '../../src/errors.ts';
 import type { BackendName, Trace, TraceOptions } from '../../src/index.ts';
 import type { Environment } from '../environment.ts';
 import type { OptionValues } from '../options.ts';
-import { openOutputFile, refuseModel } from '../output-file.ts';
+import { openOutputFile, refuseModel, refuseSame } from '../output-file.ts';
 import { readPrompt } from '../prompt.ts';
 import { showLoading } from '../render/diagnostics.ts';
 import type { OutputForm } from '../render/error.ts';
@@ -33,6 +33,7 @@ export async function trace(
     throw new AprError('USAGE', message, { found: positionals.length });
   }
   checkTogether(values);
+  refuseSame({ '--html': values.html, '--save-tensors': values['save-tensors'] });
   const find = async (given: string): Promise<string> => {
     const path = await resolveSource(given, values, { stderr });
     if (sourceExists?.(path) !== false) return path;
@@ -43,8 +44,7 @@ export async function trace(
   // What follows the colon is checked with the rest; a folder holds saved activations, not a model.
   const asGiven = other?.startsWith('backend:') || (other !== undefined && isFolder(other));
   const reference = other === undefined || asGiven ? other : await find(other);
-  refuseModel('--html', values.html, path);
-  if (reference !== undefined) refuseModel('--html', values.html, reference);
+  refuseModel('--html', values.html, path, ...(reference === undefined ? [] : [reference]));
   const prompt = await readPrompt({ positional, option: values.prompt, file: values.input }, stdin);
   const page = values.html === undefined ? undefined : await openOutputFile(values.html);
   const loading = !values.quiet && stderr.isTTY === true ? showLoading(stderr, source) : undefined;

@@ -1,8 +1,13 @@
 /** Pages that stand alone: no script, nothing loaded, colours for light and dark. */
 
-/** Text as HTML text or attribute value: model files and prompts are not to be trusted with markup. */
+import { visible } from './terminal.ts';
+
+/**
+ * Text as HTML text or attribute value: model files and prompts are not to be trusted with markup, nor with control
+ * characters, which no page may hold.
+ */
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  return visible(text).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 const STYLE = `

@@ -148,6 +148,10 @@ for (const [words, status, message] of [
   [['demo', '--kernel', 'fast'], 2, /--kernel is "fast", expected one of simd, relaxed/],
   [['demo', '-n', '0'], 2, /expected a whole number from 1 to/],
   [['demo', '--flamegraph', join(folder, 'absent', 'x')], 3, /there is no folder .*absent to write it to/],
+  [['demo', '--html', join(folder, 'x'), '--flamegraph', `${folder}/./x`], 2, /--flamegraph and --html are both .*x;/],
+  [['demo', '--kernel', 'simd', '--backend', 'reference'], 2, /--kernel and --backend reference exclude each other/],
+  [['demo', '--quiet', '--verbose'], 2, /--quiet and --verbose exclude each other/],
+  [['demo', '--html', join(FIXTURES, 'tiny-qwen3-q5_k.gguf')], 2, /--html is .*tiny-qwen3-q5_k\.gguf, a model file;/],
   [['demo', '--html', '/dev/null'], 2, /is a device or pipe, expected the name of a file/],
 ] as const) {
   test(`refused before anything is loaded: profile ${words.join(' ')}`, async () => {

@@ -1,4 +1,13 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -95,7 +104,7 @@ test('--save-tensors and --html write what they were asked for, and nothing else
     'trace',
     'demo',
     '-p',
-    '<b>&"',
+    '<b>&"\x1b[31m\x9b0m',
     '--raw',
     '--save-tensors',
     saved,
@@ -113,7 +122,19 @@ test('--save-tensors and --html write what they were asked for, and nothing else
   assert.match(html, /<title>layer 3, output: std /);
   assert.match(html, /&#60;b&#62;&#38;&#34;/);
   assert.not.match(html, /<b>|<script|https?:|src=/);
-  const second = await apr(['trace', 'demo', '-p', '<b>&"', '--raw', '--reference', saved, '--html', page]);
+  assert.match(html, /\\u001b\[31m\\u009b0m<\/pre>/);
+  assert.not.match(html, /[\0-\x08\x0b-\x1f\x7f-\x9f]/);
+  const second = await apr([
+    'trace',
+    'demo',
+    '-p',
+    '<b>&"\x1b[31m\x9b0m',
+    '--raw',
+    '--reference',
+    saved,
+    '--html',
+    page,
+  ]);
   assert.is(second.status, 0);
   assert.match(second.stdout, /not in the reference: embd, blk\.0\.attn_norm, .* and 70 more$/m);
   assert.match(readFileSync(page, 'utf8'), /aria-label="Difference from the reference/);
@@ -121,15 +142,22 @@ test('--save-tensors and --html write what they were asked for, and nothing else
 
 test('the model is never written over, nor the one that it is compared with', async () => {
   const model = join(folder, 'model.gguf');
+  const [symbolic, hard] = [join(folder, 'symbolic.gguf'), join(folder, 'hard.gguf')];
   writeFileSync(model, 'GGUF');
-  for (const words of [
-    ['trace', model, '-p', 'x', '--html', join(folder, '.', 'model.gguf')],
-    ['trace', 'demo', '-p', 'x', '--reference', model, '--html', model],
-  ]) {
+  symlinkSync(model, symbolic);
+  linkSync(model, hard);
+  for (const [words, what] of [
+    [['trace', model, '-p', 'x', '--html', join(folder, '.', 'model.gguf')], 'the model itself'],
+    [['trace', model, '-p', 'x', '--html', symbolic], 'the model itself'],
+    [['trace', symbolic, '-p', 'x', '--html', hard], 'the model itself'],
+    [['trace', 'demo', '-p', 'x', '--reference', model, '--html', model], 'the model itself'],
+    // A further part of a split file, for example.
+    [['trace', 'demo', '-p', 'x', '--html', model], 'a model file'],
+  ] as const) {
     const { status, stderr } = await apr(words);
     assert.is(status, 2);
-    assert.match(stderr, /--html is .*model\.gguf, the model itself; give another file/);
-    assert.is(readFileSync(model, 'utf8'), 'GGUF');
+    assert.match(stderr, new RegExp(`--html is .*\\.gguf, ${what}; give another file`));
+    for (const path of [model, symbolic, hard]) assert.is(readFileSync(path, 'utf8'), 'GGUF');
   }
 });
 
@@ -144,6 +172,11 @@ test('what is wrong with the command line is said before anything is computed', 
     [['trace', 'demo', '-p', 'x', '--stages', 'qvk', '--save-tensors', `${folder}/x`], 2, /"qvk" is unknown/],
     [['trace', 'demo', '-p', 'x', '--max-l2', '1'], 2, /add --reference/],
     [['trace', 'demo', '-p', 'x', '--reference', 'backend:gpu'], 2, /"backend:gpu"/],
+    [
+      ['trace', 'demo', '-p', 'x', '--html', 'x', '--save-tensors', './x'],
+      2,
+      /--html and --save-tensors are both \.\/x;/,
+    ],
     [['trace', 'demo', '-p', 'x', '--html', page], 3, /there is no folder/],
     [['trace', 'demo', '-p', 'x', '--reference', 'other.gguf'], 3, /other\.gguf/],
   ] as const) {
