@@ -29,6 +29,7 @@ const DOES: Readonly<Record<KernelFault['kernel'], string>> = {
   embed: 'read',
   decode: 'multiply',
   prefill: 'multiply (several tokens at once)',
+  experts: 'multiply (chosen experts)',
 };
 
 /**

@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WASM_TYPES } from '../../src/backends/wasm/create.ts';
-import { type KernelFault, selfCheck } from '../../src/backends/wasm/self-check.ts';
+import type { KernelExports } from '../../src/backends/wasm/kernels.ts';
+import { checkKernels, type KernelFault, selfCheck } from '../../src/backends/wasm/self-check.ts';
+import { instantiate } from '../../src/backends/wasm/tasks.ts';
 import { createLocalEngine } from '../../src/engines/local.ts';
 import { prepareModel } from '../../src/engines/model.ts';
 import { AprError } from '../../src/errors.ts';
@@ -63,6 +65,39 @@ test('a wrong product is found, and named by type, tensor and kernel', async () 
   assert.match(fault.type, /^Q[46]_K$/);
   assert.ok(fault.kernel === 'decode' || fault.kernel === 'prefill');
   assert.ok(Math.abs(fault.found - fault.expected) > 1e-6);
+});
+
+test('a wrong choice of experts is found, though every product is right', async () => {
+  const module = await nodePlatform.loadKernels('simd-plain');
+  const memory = new WebAssembly.Memory({ initial: 8, maximum: 8 });
+  const exports = (await instantiate(module, [memory]))[0]!.exports;
+  const source = await nodePlatform.openSource(DEMO);
+  try {
+    const file = await openModel(source);
+    const { weights } = await prepareModel(file, createTokenizer(file.metadata), WASM_TYPES);
+    const found = (wrong: Partial<KernelExports>) => checkKernels({ ...exports, ...wrong }, memory, file, weights);
+    assert.is(await found({}), undefined);
+    // The stride from expert to expert; the list of pairs; a routing that is taken the other way round.
+    const mulMatId = exports.mul_mat_id;
+    for (const [place, value] of [
+      [7, 0],
+      [13, 1],
+    ] as const) {
+      const mul_mat_id: typeof mulMatId = (...args) => {
+        args[place] = value;
+        return mulMatId(...args);
+      };
+      assert.is((await found({ mul_mat_id }))?.kernel, 'experts', `argument ${place}`);
+    }
+    const route_plan: typeof exports.route_plan = (...args) => {
+      const routing = new Int32Array(memory.buffer, args[4], (args[5] as number) * 4);
+      for (let at = 0; at < routing.length; at += 4) routing.subarray(at, at + 2).reverse();
+      return exports.route_plan(...args);
+    };
+    assert.is((await found({ route_plan }))?.kernel, 'experts');
+  } finally {
+    await source.close();
+  }
 });
 
 /** A machine that has both builds, of which these are wrong. */

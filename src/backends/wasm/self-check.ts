@@ -19,8 +19,8 @@ export interface KernelFault {
   /** Tensor type, and the tensor whose rows showed it. */
   readonly type: string;
   readonly tensor: string;
-  /** `embed` reads rows, `decode` multiplies one token, `prefill` tiles of four. */
-  readonly kernel: 'embed' | 'decode' | 'prefill';
+  /** `embed` reads rows, `decode` multiplies one token, `prefill` tiles of four, `experts` what a router chose. */
+  readonly kernel: 'embed' | 'decode' | 'prefill' | 'experts';
   readonly found: number;
   readonly expected: number;
 }
@@ -37,10 +37,21 @@ export interface SelfCheckOptions {
 const PROBE_WIDTH = 512;
 /** Bytes of one tensor that are read, one row at least. */
 const PROBE_BYTES = 1 << 18;
-/** Memory for one probe: 16 rows of f32, native and placed, and scratch, with room to spare. */
+/** Memory for one probe: 16 rows of f32, native and placed once an expert, and scratch, with room to spare. */
 const PAGES = 8;
 /** A tile of prefill, and a token that is left over. */
 const TOKENS = 5;
+/** Experts of a probe; expert e has the probe's rows, turned by e. */
+const EXPERTS = 3;
+/** The experts that each token goes to. */
+const CHOICES = [
+  [2, 0],
+  [1, 2],
+  [0, 1],
+  [1, 0],
+  [1, 2],
+] as const;
+const SLOTS = 2;
 /** Of the sum of |w · x|: fifty times the largest difference that was measured, over all types and both builds. */
 const TOLERANCE = 1e-5;
 /** Sums beyond are not judged: a damaged file may hold weights whose products overflow in one order and not in another. */
@@ -51,6 +62,8 @@ interface Probe {
   readonly tensor: TensorInfo;
   readonly width: number;
   readonly rows: number;
+  /** Whether a mixture of experts has matrices of this type. */
+  readonly experts: boolean;
   /** Native blocks, [rows × width]. */
   readonly bytes: Uint8Array;
   /** [rows × width]. */
@@ -58,30 +71,48 @@ interface Probe {
 }
 
 /** The first result of these kernels that is not the reference's; undefined when all agree. @throws AprError IO, BAD_FORMAT */
-export async function selfCheck(options: SelfCheckOptions): Promise<KernelFault | undefined> {
-  const probes = await Promise.all(tensorsInUse(options).map((tensor) => readProbe(options.file, tensor)));
+export async function selfCheck({ file, weights, module, shared }: SelfCheckOptions): Promise<KernelFault | undefined> {
+  const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared });
+  const { exports } = (await instantiate(module, [memory]))[0]!;
+  return checkKernels(exports, memory, file, weights);
+}
+
+/** The same of kernels that are there already; what lies in their memory, {@link PAGES} at least, is overwritten. */
+export async function checkKernels(
+  kernels: KernelExports,
+  memory: WebAssembly.Memory,
+  file: ModelFile,
+  weights: readonly Weight[],
+): Promise<KernelFault | undefined> {
+  const probes = await Promise.all(typesInUse(file, weights).map((found) => readProbe(file, found)));
   const x = activations();
-  const memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: options.shared });
-  const { exports } = (await instantiate(options.module, [memory]))[0]!;
   for (const probe of probes) {
-    const fault = probeFault(exports, memory, probe, x);
+    const fault = probeFault(kernels, memory, probe, x);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
+interface TypeInUse {
+  readonly tensor: TensorInfo;
+  experts: boolean;
+}
+
 /** One matrix of each type: the first. */
-function tensorsInUse({ file, weights }: SelfCheckOptions): TensorInfo[] {
-  const found = new Map<string, TensorInfo>();
-  for (const { name, vector } of weights) {
+function typesInUse(file: ModelFile, weights: readonly Weight[]): TypeInUse[] {
+  const found = new Map<string, TypeInUse>();
+  for (const { name, vector, experts } of weights) {
     const tensor = file.tensors.get(name);
-    if (!vector && tensor !== undefined && !found.has(tensor.type.name)) found.set(tensor.type.name, tensor);
+    if (vector || tensor === undefined) continue;
+    const type = found.get(tensor.type.name) ?? { tensor, experts: false };
+    type.experts ||= experts > 1;
+    found.set(tensor.type.name, type);
   }
   return [...found.values()];
 }
 
 /** The beginnings of rows in the middle of the tensor, where a vocabulary has common tokens. */
-async function readProbe(file: ModelFile, tensor: TensorInfo): Promise<Probe> {
+async function readProbe(file: ModelFile, { tensor, experts }: TypeInUse): Promise<Probe> {
   const { type, shape, offset } = tensor;
   const [whole = 1, count = 1] = shape;
   const width = Math.min(whole, PROBE_WIDTH);
@@ -96,7 +127,7 @@ async function readProbe(file: ModelFile, tensor: TensorInfo): Promise<Probe> {
   }
   const values = new Float32Array(rows * width);
   dequantize(type, new DataView(bytes.buffer), 0, values.length, values);
-  return { tensor, width, rows, bytes, values };
+  return { tensor, width, rows, experts, bytes, values };
 }
 
 /** [TOKENS × PROBE_WIDTH], of both signs and of different sizes within every block. */
@@ -108,7 +139,7 @@ function activations(): Float32Array {
 }
 
 /** Where things lie in the probe's memory. */
-function placed(kernels: KernelExports, { tensor, width, bytes }: Probe) {
+function placed(kernels: KernelExports, { tensor, width, experts, bytes }: Probe) {
   let at = 1024;
   const reserve = (size: number): number => {
     const pointer = at;
@@ -121,11 +152,13 @@ function placed(kernels: KernelExports, { tensor, width, bytes }: Probe) {
     scratch: reserve(kernels.SCRATCH_BYTES.value as number),
     grid: reserve(MAX_GRID_BYTES),
     native: reserve(bytes.length),
-    group: reserve(groupBytes(kernels, tensor.type.id, width)),
+    group: reserve(groupBytes(kernels, tensor.type.id, width) * (experts ? EXPERTS : 1)),
     x: reserve(TOKENS * width * 4),
     quantized: reserve(format === 0 ? 0 : kernels.activation_bytes(format, width, TOKENS) >>> 0),
     list: reserve(TOKENS * 8),
-    results: reserve(TOKENS * 16 * 4),
+    routing: reserve(TOKENS * SLOTS * 8),
+    plan: reserve(kernels.plan_bytes(TOKENS, SLOTS, EXPERTS) >>> 0),
+    results: reserve(TOKENS * SLOTS * 16 * 4),
     row: reserve(width * 4),
     end: at,
   };
@@ -154,6 +187,14 @@ function probeFault(
   const grid = gridEntries(id);
   if (grid !== undefined) new Uint16Array(memory.buffer, place.grid, grid.length).set(grid);
   kernels.repack(id, place.native, place.group, width, rows, place.grid);
+  const groupSize = groupBytes(kernels, id, width);
+  for (let expert = 1; probe.experts && expert < EXPERTS; expert++) {
+    const native = new Uint8Array(memory.buffer, place.native, bytes.length);
+    const turn = (expert % rows) * (bytes.length / rows);
+    native.set(bytes.subarray(turn));
+    native.set(bytes.subarray(0, turn), bytes.length - turn);
+    kernels.repack(id, place.native, place.group + expert * groupSize, width, rows, place.grid);
+  }
   for (let row = 0; row < rows; row++) {
     kernels.dequantize(id, place.row, place.group, row, width);
     const found = floats(place.row, width);
@@ -191,6 +232,26 @@ function probeFault(
         const found = results[token * rows + row]!;
         if (magnitude < MOST && !(Math.abs(found - expected) <= TOLERANCE * magnitude + 1e-30))
           return fault(kernel, found, expected);
+      }
+    }
+    if (!probe.experts) continue;
+    const routing = new Int32Array(memory.buffer, place.routing, tokens * SLOTS * 2);
+    for (let token = 0; token < tokens; token++) routing.set(CHOICES[token]!, token * SLOTS * 2);
+    kernels.route_plan(0, 1, place.scratch, place.plan, place.routing, tokens, SLOTS, EXPERTS);
+    floats(place.results, tokens * SLOTS * rows).fill(Number.NaN);
+    const most = Math.min(EXPERTS, tokens * SLOTS);
+    const matrix = [place.group, groupSize, width, rows] as const;
+    kernels.mul_mat_id(0, most, place.scratch, id, place.results, rows, ...matrix, input, tokens, place.plan, 0);
+    const chosen = floats(place.results, tokens * SLOTS * rows);
+    for (let pair = 0; pair < tokens * SLOTS; pair++) {
+      const token = Math.floor(pair / SLOTS);
+      const expert = CHOICES[token]![pair % SLOTS]!;
+      for (let row = 0; row < rows; row++) {
+        const from = ((row + expert) % rows) * width;
+        const [expected, magnitude] = product(values, from, rounded, token * width, width);
+        const found = chosen[pair * rows + row]!;
+        if (magnitude < MOST && !(Math.abs(found - expected) <= TOLERANCE * magnitude + 1e-30))
+          return fault('experts', found, expected);
       }
     }
   }
