@@ -1,5 +1,6 @@
 /** Which kernels an engine runs: the fastest that compute what the reference computes. */
 
+import { missingExports } from '../backends/wasm/kernels.ts';
 import { type KernelFault, selfCheck } from '../backends/wasm/self-check.ts';
 import type { EngineOptions, EngineWarning } from '../engine.ts';
 import { AprError } from '../errors.ts';
@@ -35,7 +36,7 @@ const DOES: Readonly<Record<KernelFault['kernel'], string>> = {
 /**
  * The first kernels that pass the check; undefined when none does and the reference backend may take their place. One that
  * fails is told in a warning.
- * @throws AprError BACKEND_UNAVAILABLE when the kernels or the backend were asked for by name and fail; IO, BAD_FORMAT
+ * @throws AprError LOAD_FAILED when kernels and this code are not of one build, BACKEND_UNAVAILABLE when the kernels or the backend were asked for by name and fail; IO, BAD_FORMAT
  */
 export async function chooseKernels(
   platform: Pick<Platform, 'loadKernels'>,
@@ -45,6 +46,13 @@ export async function chooseKernels(
   for (const [i, kernel] of kernels.entries()) {
     const build: KernelBuild = `${kernel}-${shared ? 'shared' : 'plain'}`;
     const module = await spannedAsync(observer, 'kernels', () => platform.loadKernels(build));
+    const missing = missingExports(module);
+    if (missing.length > 0) {
+      const message =
+        `the kernel module ${build}.wasm is of another build than this code: it lacks ${missing.join(', ')}; ` +
+        'build anew (npm run build), or install apr again';
+      throw new AprError('LOAD_FAILED', message, { build, missing });
+    }
     if (options.selfCheck === false) return { kernel, module };
     const check = { file, weights, module, shared };
     const fault = await spannedAsync(observer, 'self_check', () => selfCheck(check));

@@ -164,6 +164,20 @@ for (const [name, options] of [
   });
 }
 
+test('kernels of another build are told apart, with the check or without it', async () => {
+  // The simd build with one export under another name of the same length.
+  const stale = async (build: KernelBuild) => damaged(build, [[...Buffer.from('top_k')], [...Buffer.from('top_j')]]);
+  for (const selfCheck of [true, false]) {
+    const error = await createLocalEngine({ ...nodePlatform, loadKernels: stale }, DEMO, { selfCheck }).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    assert.instance(error, AprError);
+    assert.is((error as AprError).code, 'LOAD_FAILED');
+    assert.match((error as AprError).message, /-shared\.wasm is of another build than this code: it lacks top_k;/);
+  }
+});
+
 test('without the check wrong kernels run', async () => {
   const { kernel, told } = await answer(['relaxed'], { selfCheck: false });
   assert.equal([kernel, told.length], ['relaxed', 0]);

@@ -62,3 +62,27 @@ export type KernelExports = { readonly [name in KernelName]: WorkKernel } & {
   k_cache_bytes(context: number, headCountKv: number, headDim: number): number;
   v_cache_bytes(context: number, headCountKv: number, headDimV: number): number;
 };
+
+/** Every export that is not a work kernel. */
+const OTHER_EXPORTS: Readonly<Record<Exclude<keyof KernelExports, KernelName>, true>> = {
+  SCRATCH_BYTES: true,
+  GROUP_ROWS: true,
+  group_bytes: true,
+  activation_format: true,
+  activation_bytes: true,
+  plan_bytes: true,
+  repack: true,
+  dequantize: true,
+  ATTENTION_CHUNK: true,
+  attention_rows: true,
+  attention_scratch_bytes: true,
+  attention_partial_bytes: true,
+  k_cache_bytes: true,
+  v_cache_bytes: true,
+};
+
+/** Exports that this code calls and the module lacks: it was built from other sources. Their arguments are not seen. */
+export function missingExports(module: WebAssembly.Module): string[] {
+  const present = new Set(WebAssembly.Module.exports(module).map(({ name }) => name));
+  return [...KERNELS, ...Object.keys(OTHER_EXPORTS)].filter((name) => !present.has(name));
+}
