@@ -22,4 +22,5 @@ export const MACHINE_OPTIONS = {
     description: 'Build of the kernels',
   },
   'context-length': RUN_OPTIONS['context-length'],
+  'no-selfcheck': RUN_OPTIONS['no-selfcheck'],
 } as const satisfies OptionTable;

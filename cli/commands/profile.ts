@@ -108,6 +108,7 @@ function engineOptions(values: ProfileValues): EngineOptions {
   if (values.threads !== undefined) options.threads = values.threads;
   if (values.kernel !== undefined) options.kernel = values.kernel;
   if (values['context-length'] !== undefined) options.contextLength = values['context-length'];
+  if (values['no-selfcheck']) options.selfCheck = false;
   return options;
 }
 

@@ -116,6 +116,7 @@ function optionsOf(values: TraceValues, prompt: string): TraceOptions {
     backend: values.backend as BackendName | undefined,
     kernel: values.kernel,
     contextLength: values['context-length'],
+    selfCheck: values['no-selfcheck'] === true ? false : undefined,
     skipContract: values['skip-contract'],
   };
   const set = Object.entries(given).filter(([, value]) => value !== undefined);

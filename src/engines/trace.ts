@@ -178,12 +178,13 @@ async function traceWith(
 }
 
 function engineOptions(options: TraceOptions): EngineOptions {
-  const { backend, threads, contextLength, kernel, skipContract, onWarning, onProgress, signal } = options;
+  const { backend, threads, contextLength, kernel, selfCheck, skipContract, onWarning, onProgress, signal } = options;
   return {
     ...(backend === undefined ? {} : { backend }),
     ...(threads === undefined ? {} : { threads }),
     ...(contextLength === undefined ? {} : { contextLength }),
     ...(kernel === undefined ? {} : { kernel }),
+    ...(selfCheck === undefined ? {} : { selfCheck }),
     ...(skipContract === undefined ? {} : { skipContract }),
     ...(onWarning === undefined ? {} : { onWarning }),
     ...(onProgress === undefined ? {} : { onProgress }),

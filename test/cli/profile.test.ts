@@ -124,6 +124,20 @@ test('a dense model: a token reads every matrix once', async () => {
   assert.ok(perToken > 0.7 * weightBytes && perToken < 1.1 * weightBytes, `${perToken} of ${weightBytes}`);
 });
 
+test('--no-selfcheck: loading has every part but the check', async () => {
+  const parts = async (...words: string[]): Promise<string[]> => {
+    const { status, stdout } = await profile(['demo', 'Hi', '-n', '1', '--warmup', '0', '--json', ...words]);
+    assert.is(status, 0);
+    return (JSON.parse(stdout) as ProfileDocument).load.parts.map(({ name }) => name);
+  };
+  const all = await parts();
+  assert.ok(all.includes('self_check'));
+  assert.equal(
+    await parts('--no-selfcheck'),
+    all.filter((name) => name !== 'self_check'),
+  );
+});
+
 test('the table, and the reference backend', async () => {
   const { status, stdout } = await profile([
     'demo',

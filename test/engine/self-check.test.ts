@@ -9,6 +9,7 @@ import { checkKernels, type KernelFault, selfCheck } from '../../src/backends/wa
 import { instantiate } from '../../src/backends/wasm/tasks.ts';
 import { createLocalEngine } from '../../src/engines/local.ts';
 import { prepareModel } from '../../src/engines/model.ts';
+import { traceFile } from '../../src/engines/trace.ts';
 import { AprError } from '../../src/errors.ts';
 import { openModel } from '../../src/formats/open-model.ts';
 import type { EngineOptions, EngineWarning } from '../../src/index.ts';
@@ -181,6 +182,15 @@ test('kernels of another build are told apart, with the check or without it', as
 test('without the check wrong kernels run', async () => {
   const { kernel, told } = await answer(['relaxed'], { selfCheck: false });
   assert.equal([kernel, told.length], ['relaxed', 0]);
+});
+
+test('a trace checks the kernels as well, unless it is told not to', async () => {
+  const folders = { create: () => Promise.reject(new Error('no folder is asked for')), open: () => undefined };
+  const trace = (options: EngineOptions) =>
+    traceFile(platformWith(['simd']), folders, DEMO, { prompt: 'Hi', threads: 1, kernel: 'simd', ...options });
+  const error = await trace({}).catch((reason: unknown) => reason);
+  assert.is((error as AprError).code, 'BACKEND_UNAVAILABLE');
+  assert.is((await trace({ selfCheck: false })).backend.kernel, 'simd');
 });
 
 test('the check is a span of loading', async () => {
