@@ -55,7 +55,7 @@ export async function readBandwidth(
     worker,
     workers: threads,
   }));
-  const pool = platform.createPool(threads);
+  const pool = await platform.createPool(threads);
   const times = createTimesBuffer(threads, 1, true);
   const runner = new WorkerRunner(pool, control, (sequence) =>
     setups.map((setup) => ({ kind: 'session', setup, sequence, times })),

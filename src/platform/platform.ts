@@ -33,5 +33,5 @@ export interface Platform {
   readonly sharedMemoryAdvice: string;
   loadKernels(build: KernelBuild): Promise<WebAssembly.Module>;
   /** A pool of `threads` threads of its own. */
-  createPool(threads: number): KernelPool<KernelTask>;
+  createPool(threads: number): KernelPool<KernelTask> | Promise<KernelPool<KernelTask>>;
 }

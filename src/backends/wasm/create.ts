@@ -32,7 +32,7 @@ export interface WasmBackendOptions {
   readonly module: WebAssembly.Module;
   readonly threads: number;
   readonly shared: boolean;
-  readonly createPool: (threads: number) => KernelPool<KernelTask>;
+  readonly createPool: (threads: number) => KernelPool<KernelTask> | Promise<KernelPool<KernelTask>>;
   readonly availableMemory: number | undefined;
   readonly onLoaded?: (bytes: number) => void;
   readonly signal?: AbortSignal;
@@ -211,7 +211,7 @@ export async function createWasmBackend(options: WasmBackendOptions): Promise<Wa
     worker,
     workers,
   }));
-  const pool = options.shared ? options.createPool(workers) : undefined;
+  const pool = options.shared ? await options.createPool(workers) : undefined;
   const backend = new WasmBackend({
     kernel: options.kernel,
     banks,

@@ -13,7 +13,6 @@ import type { KernelBuild, OpenOptions, Platform } from '../platform.ts';
 import { relaxedSimdWorks } from '../relaxed-simd.ts';
 import { bundledModelPath } from './bundled-models.ts';
 import { openFileSource } from './file-source.ts';
-import { createKernelPool } from './kernel-pool.ts';
 
 export const nodePlatform: Platform = {
   openSource: openNodeSource,
@@ -43,7 +42,8 @@ export const nodePlatform: Platform = {
     }
     return WebAssembly.compile(bytes);
   },
-  createPool: createKernelPool,
+  // Imported when there is something to run: who only reads a file needs no library of threads.
+  createPool: async (threads) => (await import('./kernel-pool.ts')).createKernelPool(threads),
 };
 
 async function openNodeSource(source: ModelSource, options: OpenOptions = {}): Promise<ByteSource> {
