@@ -1,9 +1,13 @@
 /** Completions for zsh. */
 
+import { OUTPUT_OPTIONS } from '../commands/output-options.ts';
 import type { Option, OptionTable } from '../options.ts';
 import { type CompletedCommand, MODEL_ENDINGS, MODEL_NAMES, singleQuoted, spellings, valueKind } from './vocabulary.ts';
 
-/** The script. `common` are the options of every command. */
+/**
+ * The script. `common` are the options that are the same for all commands and for none; before the command, zsh must
+ * know those too that every command has.
+ */
 export function zshScript(commands: readonly CompletedCommand[], common: OptionTable): string {
   const described = [...commands, { name: 'help', summary: 'Explain a command' }];
   const list = described.map(({ name, summary }) => `        ${singleQuoted(`${name}:${summary}`)}`).join('\n');
@@ -21,7 +25,7 @@ _apr() {
   local -a commands
   typeset -A opt_args
   _arguments -C \\
-${argumentLines(common)} \\
+${argumentLines({ ...common, ...OUTPUT_OPTIONS })} \\
     '1: :->command' \\
     '*:: :->arguments' && return
   case $state in

@@ -89,12 +89,46 @@ if (spawnSync('bash', ['--version']).status === 0) {
   });
 } else skipped(1, 'there is no bash');
 
+/** What zsh makes of a line when the tab key is pressed at its end, on a pseudo-terminal. */
+function inZsh(typed: string): string | undefined {
+  const program = `zmodload zsh/zpty
+    zpty shell zsh -f -i
+    zpty -w shell 'PS1= PROMPT_EOL_MARK= COLUMNS=200; autoload -Uz compinit; compinit -u -D; source ./apr.zsh'
+    zpty -w shell 'shown() { zle -I; print -r -- "[[$BUFFER]]"; exit }; zle -N shown; bindkey "^X" shown; print rea''dy'
+    zpty -r shell output '*ready*'
+    zpty -w -n shell "$1"$'\\t\\x18'
+    zpty -r shell output '*\\[\\[*\\]\\]*'
+    print -r -- "$output"`;
+  const { stdout } = spawnSync('zsh', ['-f', '-c', program, 'zsh', typed], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  return /\[\[(.*?)\]\]/.exec(stdout)?.[1];
+}
+
 if (spawnSync('zsh', ['--version']).status === 0) {
   test('zsh reads its script', async () => {
     const { status, stderr } = spawnSync('zsh', ['-n'], { input: await script('zsh'), encoding: 'utf8' });
     assert.equal([status, stderr], [0, '']);
   });
-} else skipped(1, 'there is no zsh');
+
+  test('zsh completes commands, options, choices and model files, as somebody types them', async () => {
+    writeFileSync(join(folder, 'apr.zsh'), await script('zsh'));
+    for (const [typed, expected] of [
+      ['apr insp', 'apr inspect '],
+      ['apr -q insp', 'apr -q inspect '],
+      ['apr run --thr', 'apr run --threads='],
+      ['apr run --format=j', 'apr run --format=json '],
+      ['apr inspect two', 'apr inspect two\\ two.apr '],
+      ['apr tokenize enc', 'apr tokenize encode '],
+      ['apr completions f', 'apr completions fish '],
+      ['apr run -i n', 'apr run -i notes.txt '],
+    ] as const) {
+      assert.is(inZsh(typed), expected);
+    }
+  });
+} else skipped(2, 'there is no zsh');
 
 if (spawnSync('fish', ['--version']).status === 0) {
   test('fish offers commands, options and choices', async () => {
