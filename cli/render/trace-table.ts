@@ -36,7 +36,7 @@ function row(name: string, us: number, whole: number, remark = ''): string {
 
 const LABELS: Readonly<Record<string, string>> = {
   record: 'list commands',
-  hand_over: 'wake threads',
+  hand_over: 'prepare and wake',
   hand_back: 'wake host',
   observer: 'this trace',
 };

@@ -5,7 +5,10 @@ import { PARTS, type Part, partsOf } from './parts.ts';
 import type { Recording, TracedPass } from './recorder.ts';
 import { commandTimes } from './sample.ts';
 
-/** `hand_over` and `hand_back`: between the host and the threads; `observer`: what the trace itself takes. */
+/**
+ * `hand_over`: the host writes the pass's inputs, at a first pass of its shape the program too, and wakes the threads;
+ * `hand_back`: it has the pass back; `observer`: what the trace itself takes.
+ */
 export type PartName = Part | Span['name'] | 'hand_over' | 'hand_back' | 'observer';
 
 export interface PartTime {

@@ -262,6 +262,7 @@ test('tables on stderr; the layer table and the profile show the same totals', a
   const total = (phase: string): string => new RegExp(`^${phase} +([\\d.]+ ms)`, 'm').exec(stderr)![1]!;
   for (const phase of ['prefill', 'decode']) assert.ok(stderr.includes(`${phase}: ${total(phase)}, `), stderr);
   assert.match(stderr, /^ +all /m);
+  assert.match(stderr, /^ {2}prepare and wake +[\d.]+ ms/m);
   assert.match(stderr, /mul_mat_id Q4_K +\d+ +[\d.]+ ms +[\d.]+ % +[\d.]+ us +\d+\.\d\d/);
   assert.match(stderr, /^thread 1: busy [\d.]+ ms, waiting [\d.]+ ms \([\d.]+ % busy\)$/m);
   assert.match(stderr, /^read bandwidth: /m);
