@@ -255,7 +255,7 @@ export const COMMANDS: readonly Command[] = [
   define({
     name: 'tokenize',
     summary: 'Text to token ids, and back',
-    usage: 'tokenize encode SOURCE (-p TEXT | -i PATH) | tokenize decode SOURCE ID...',
+    usage: 'tokenize encode SOURCE [PROMPT | -p TEXT | -i PATH] | tokenize decode SOURCE ID...',
     words: ['encode', 'decode'],
     options: TOKENIZE_OPTIONS,
     examples: [

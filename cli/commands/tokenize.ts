@@ -13,7 +13,7 @@ import type { TOKENIZE_OPTIONS } from './tokenize-options.ts';
 
 type Values = OptionValues<typeof TOKENIZE_OPTIONS>;
 
-const USAGE = 'apr tokenize encode SOURCE -p TEXT, or apr tokenize decode SOURCE ID…';
+const USAGE = 'apr tokenize encode SOURCE PROMPT, or apr tokenize decode SOURCE ID…';
 
 /** @throws AprError for everything that goes wrong */
 export async function tokenize(
@@ -33,11 +33,12 @@ export async function tokenize(
   }
   const path = await resolveSource(source, values, { stderr });
   if (action === 'encode') {
-    if (words.length > 0) {
-      const message = `found ${quote(words[0]!)} behind SOURCE, expected the text behind -p or in the file behind -i`;
-      throw new AprError('USAGE', message, { found: words[0]! });
+    const [positional, ...surplus] = words;
+    if (surplus.length > 0) {
+      const message = `found ${words.length} words behind SOURCE, expected one text; put quotes around it`;
+      throw new AprError('USAGE', message, { found: words.length, expected: 1 });
     }
-    const text = await readPrompt({ positional: undefined, option: values.prompt, file: values.input }, stdin);
+    const text = await readPrompt({ positional, option: values.prompt, file: values.input }, stdin);
     const tokenizer = await open(path);
     const ids = encode(tokenizer, path, text, values);
     if (values.count) {

@@ -68,12 +68,17 @@ test('pieces and counts', async () => {
   assert.is(await output('decode', 'demo', '480', '--pieces'), '480  "Hello"\n');
 });
 
+test('the text may stand behind the model, as for apr run', async () => {
+  assert.is(await output('encode', 'demo', 'Hello you'), await output('encode', 'demo', '-p', 'Hello you'));
+});
+
 test('words that are wrong', async () => {
   const cases: [string[], RegExp][] = [
     [[], /expected apr tokenize encode SOURCE/],
     [['count', 'demo'], /found "count", expected apr tokenize encode SOURCE/],
     [['encode'], /SOURCE is missing/],
-    [['encode', 'demo', 'Hello'], /found "Hello" behind SOURCE/],
+    [['encode', 'demo', 'Hello', 'you'], /found 2 words behind SOURCE, expected one text; put quotes around it/],
+    [['encode', 'demo', 'Hello', '-p', 'you'], /the prompt is given by the PROMPT argument and -p/],
     [['encode', 'demo', '-p', 'a', '-i', 'b'], /the prompt is given by -p and -i/],
     [['decode', 'demo'], /no ids/],
     [['decode', 'demo', '1', 'two'], /found "two" among the ids/],
