@@ -1,5 +1,5 @@
 /**
- * Micro-benchmark of the matrix kernels on one thread: node bench/kernels.js [--json] [variant] [type …]
+ * Micro-benchmark of the matrix kernels on one thread: node bench/kernels.js [--json] [VARIANT|best] [TYPE …]
  *
  * decode   one token times a matrix 2,048 wide and 64 MB large (native bytes), in GB/s of native bytes; `cached` is the
  *          same on 512 KB, in G multiply-accumulates/s
@@ -226,7 +226,8 @@ export interface KernelRates {
 const words = process.argv.slice(2);
 const json = words.includes('--json');
 const [chosen, ...types] = words.filter((word) => word !== '--json');
-const variant = (chosen ?? ((await supports('relaxed-plain')) ? 'relaxed-plain' : 'simd-plain')) as Variant;
+const best = (await supports('relaxed-plain')) ? 'relaxed-plain' : 'simd-plain';
+const variant = (chosen === undefined || chosen === 'best' ? best : chosen) as Variant;
 if (!json) console.log(`${variant}, Node ${process.version}, ${WIDTH} columns`);
 const machine = await limits(variant.startsWith('relaxed'));
 const host = await loadKernels(variant, 3200);

@@ -33,8 +33,10 @@ export interface SingleRow {
 
 interface Single<Measured> {
   readonly script: string;
-  /** Its words on the command line, besides `--json`; the model, threads and rounds by default. */
+  /** Its first words on the command line; the model by default. */
   readonly words?: readonly string[];
+  /** Takes no threads and rounds. */
+  readonly alone?: true;
   row(measured: Measured): Omit<SingleRow, 'measured'>;
 }
 
@@ -99,11 +101,10 @@ const bandwidth: Single<BandwidthMeasurement> = {
 
 const kernels: Single<KernelRates> = {
   script: 'bench/kernels.js',
-  words: [],
+  words: ['best', 'Q4_K', 'Q6_K', 'Q8_0', 'Q4_0'],
+  alone: true,
   row: ({ variant, limits, prefill }) => {
-    const [slowest, rate] = Object.entries(prefill)
-      .filter(([type]) => /^(Q4_K|Q6_K|Q8_0|Q4_0)$/.test(type))
-      .reduce((a, b) => (b[1] < a[1] ? b : a));
+    const [slowest, rate] = Object.entries(prefill).reduce((a, b) => (b[1] < a[1] ? b : a));
     return {
       title: `prefill kernel (${variant}) against dots of the same instructions in the first cache`,
       figure: prefill.Q4_K! / limits.dots,
@@ -120,8 +121,8 @@ export type SinglePart = keyof typeof SINGLES;
 /** @throws Error with what the process wrote to stderr when it fails */
 export function measureSingle(part: SinglePart, { node, model, threads, rounds }: SingleTask): SingleRow {
   const single = SINGLES[part] as Single<unknown>;
-  const own = single.words ?? ['--model', model];
-  const words = [...own, ...(own.length === 0 ? [] : ['--threads', `${threads}`, '--rounds', `${rounds}`]), '--json'];
+  const how = single.alone ? [] : ['--threads', `${threads}`, '--rounds', `${rounds}`];
+  const words = [...(single.words ?? ['--model', model]), ...how, '--json'];
   const child = spawnSync(node, [compiled(single.script), ...words], { encoding: 'utf8', maxBuffer: 1 << 26 });
   if (child.status !== 0) {
     throw new Error(
