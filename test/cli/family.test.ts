@@ -1,11 +1,12 @@
 /** What holds for every command of the table. */
 
+import { statSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { COMMANDS } from '../../cli/commands/index.ts';
 import type { Option } from '../../cli/options.ts';
 import { commandSections } from '../../cli/render/help.ts';
-import { apr } from './command.ts';
+import { apr, MAIN } from './command.ts';
 
 test('--help fits a terminal of 80 columns and 24 rows', async () => {
   const { status, stdout } = await apr(['--help']);
@@ -15,6 +16,11 @@ test('--help fits a terminal of 80 columns and 24 rows', async () => {
   assert.ok(lines.length <= 23, `${lines.length} rows`);
   for (const line of lines) assert.ok(line.length <= 80, line);
   for (const { name, summary } of COMMANDS) assert.ok(stdout.includes(`  ${name} `) && stdout.includes(summary), name);
+});
+
+test('the command can be run as it stands, also after another build', () => {
+  // npm makes it executable when it installs, and npx apr in a clone runs it as it was built since.
+  if (process.platform !== 'win32') assert.is(statSync(MAIN).mode & 0o111, 0o111);
 });
 
 test('every command has --json, --quiet and --verbose', () => {
